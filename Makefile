@@ -1,0 +1,49 @@
+# `make` lists the targets. Everything runs in .venv, which `setup` makes from the hashed lock file.
+
+VENV  := .venv
+BIN   := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check format bench lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## make .venv and install everything (PYTHON=… chooses the interpreter)
+	@:
+
+# A changed lock, a checkout that was moved or a PYTHON of one's own brings .venv up to date; else this costs nothing.
+MOVED := $(filter-out $(CURDIR),$(shell cat $(STAMP) 2>/dev/null))
+$(STAMP): requirements-dev.lock pyproject.toml scripts/setup.sh $(if $(PYTHON)$(MOVED),FORCE)
+	@PYTHON="$(PYTHON)" sh scripts/setup.sh
+
+FORCE:
+
+run: $(STAMP) ## simulated gateway, Locust's web UI and the metrics exporter; Ctrl-C ends all
+	@$(BIN)/python -m harness.demo
+
+test: $(STAMP) ## run the tests (ARGS="-k sse" and the like go to pytest)
+	@$(BIN)/pytest $(ARGS)
+
+check: $(STAMP) ## ruff and mypy, tests included
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy --strict harness tests
+
+format: $(STAMP) ## let ruff format the code and mend what it can
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(STAMP) ## run the benchmarks; they print ratios and judge nothing
+	@set -e; for program in benchmarks/bench_*.py; do \
+		[ -e "$$program" ] || { echo "bench: there is no benchmarks/bench_*.py" >&2; exit 1; }; \
+		$(BIN)/python "$$program"; \
+	done
+
+lock: $(STAMP) ## write the lock files anew from pyproject.toml (UPGRADE=1: newest versions)
+	@UPGRADE="$(UPGRADE)" sh scripts/lock.sh
+
+clean: ## remove .venv, caches and build output (results stay)
+	rm -rf $(VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find harness tests -name __pycache__ -type d -prune -exec rm -rf {} +
