@@ -60,7 +60,7 @@ def module_of(path: str) -> str:
 
 
 def imports(tree: ast.Module, path: str) -> Iterator[tuple[int, str]]:
-    """Line and dotted name of every import: also inside functions, for type checkers, relative and by call."""
+    """Line and dotted name of every import: also in functions, for type checkers, relative and by call."""
     package = module_of(path) if path.endswith("/__init__.py") else module_of(path).rpartition(".")[0]
     for node in ast.walk(tree):
         match node:
