@@ -31,12 +31,14 @@ def parse_duration(text: str) -> float:
         total += float(match[1]) * UNITS_S[match[2]]
         at = match.end()
     if not compact or at != len(compact):
-        raise DurationError(f"{text!r} is not a duration: write a number and a unit (us ms s m h), as in 1.5s")
+        raise DurationError(
+            f"{text!r} is not a duration: write a number and a unit (us ms s m h), as in 1.5s"
+        )
     return total
 
 
 def format_duration(seconds: float) -> str:
-    """Return a short reading of *seconds* with three significant digits: ``12.3 ms``, ``1.50 s``, ``2m05s``."""
+    """Return *seconds* with a unit and three significant digits: ``12.3 ms``, ``1.50 s``, ``2m05s``."""
     size = abs(seconds)
     if size >= 120.0:
         minutes, rest = divmod(round(size), 60)

@@ -48,7 +48,7 @@ def load(name_or_path: str) -> Profile:
         near = difflib.get_close_matches(name_or_path, names(), n=1)
         hint = f" (did you mean {near[0]}?)" if near else ""
         raise GatewayFileError(
-            f"unknown gateway {name_or_path!r}{hint}: use one of {', '.join(names())}, or the path of a .toml file"
+            f"unknown gateway {name_or_path!r}{hint}: use one of {', '.join(names())}, or a .toml file's path"
         )
     try:
         text = path.read_text("utf-8")
@@ -78,7 +78,9 @@ class _Table:
         place = f"{self.place}.{key}" if self.place and key else self.place or key
         return GatewayFileError(f"{self.source}: {place}: expected {expected}")
 
-    def take(self, key: str, kind: type[T], expected: str, default: T | None = None, required: bool = False) -> T:
+    def take(
+        self, key: str, kind: type[T], expected: str, default: T | None = None, required: bool = False
+    ) -> T:
         self._known.add(key)
         if key not in self.data:
             if required:
@@ -157,11 +159,14 @@ def _profile(top: _Table) -> Profile:
         for protocol, table in top.table("endpoints").tables(PROTOCOLS, f"one of {', '.join(PROTOCOLS)}")
     }
     if not endpoints:
-        raise top.fail("endpoints", "at least one of [endpoints.chat], [endpoints.responses], [endpoints.messages]")
+        raise top.fail(
+            "endpoints", "at least one of [endpoints.chat], [endpoints.responses], [endpoints.messages]"
+        )
     defaults = top.string_list("default_protocols", list(endpoints))
     for protocol in defaults:
         if protocol not in endpoints:
-            raise top.fail("default_protocols", f"protocols that have an endpoint ({', '.join(endpoints)}), got {protocol!r}")  # fmt: skip
+            have = ", ".join(endpoints)
+            raise top.fail("default_protocols", f"protocols that have an endpoint ({have}), got {protocol!r}")
     limits = _limits(top.table("limits"), Limits())
     models = {}
     for pattern, table in top.table("models").tables(None, ""):
@@ -179,8 +184,12 @@ def _profile(top: _Table) -> Profile:
         key_env=key_env,
         headers=top.strings("headers"),
         keepalive=_keepalive(top.table("keepalive")) if "keepalive" in top.data else None,
-        terminator=cast(Literal["required", "optional"], top.choice("terminator", ("required", "optional"), "required")),
-        errors={p: _error(t) for p, t in top.table("errors").tables(PROTOCOLS, f"one of {', '.join(PROTOCOLS)}")},
+        terminator=cast(
+            Literal["required", "optional"], top.choice("terminator", ("required", "optional"), "required")
+        ),
+        errors={
+            p: _error(t) for p, t in top.table("errors").tables(PROTOCOLS, f"one of {', '.join(PROTOCOLS)}")
+        },
         billing=top.string_list("billing", []),
         model_limits=models,
     )
@@ -195,7 +204,10 @@ def _endpoint(table: _Table) -> Endpoint:
     endpoint = Endpoint(
         path=path,
         model=table.text("model"),
-        auth=cast(Literal["bearer", "x-api-key", "none"], table.choice("auth", ("bearer", "x-api-key", "none"), "bearer")),
+        auth=cast(
+            Literal["bearer", "x-api-key", "none"],
+            table.choice("auth", ("bearer", "x-api-key", "none"), "bearer"),
+        ),
         headers=table.strings("headers"),
         max_tokens_field=table.text("max_tokens_field", "max_tokens") or "max_tokens",
         ask_usage=table.take("ask_usage", bool, "true or false", True),
@@ -245,11 +257,13 @@ def _keepalive(table: _Table) -> Keepalive:
 
 def _error(table: _Table) -> ErrorShape:
     shape = ErrorShape(
-        shape=cast(Literal["data", "response.failed", "event"], table.choice("shape", ("data", "response.failed", "event"))),
+        shape=cast(
+            Literal["data", "response.failed", "event"],
+            table.choice("shape", ("data", "response.failed", "event")),
+        ),
         type=table.text("type", required=True) or "",
         message=table.text("message", required=True) or "",
         code=table.text("code"),
     )
     table.done()
     return shape
-

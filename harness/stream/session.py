@@ -1,0 +1,462 @@
+"""One attempt's life: bytes and times in, one outcome out. Never reads a clock.
+
+The transport pushes (`connected`, `sent`, `headers`, `feed`, `end`); whoever drives it asks
+`deadline` when to wake up and tells `expire` what time it is. A limit fires only there, and only
+after the driver found nothing left to read, so a late wake-up never invents a stall.
+
+All times are monotonic seconds; offsets in the record count from `t0`.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal
+
+from harness.gateways import Keepalive, Limits
+from harness.stream.outcome import EndReason, Outcome, Phase
+from harness.stream.pace import Pace
+from harness.stream.stall import Clocks, StallBook, running
+from harness.stream.timeline import BOUND, COMMENT, Timeline
+from harness.stream.view import OpenStream
+from harness.wire import errors
+from harness.wire.grammar import Grammar
+from harness.wire.signals import (
+    BROKEN,
+    CONTENT,
+    ERROR,
+    KEEPALIVE,
+    PROGRESS,
+    REASONING,
+    REFUSAL,
+    TERMINAL,
+    TOOL,
+    VISIBLE,
+    ErrorFacts,
+)  # fmt: skip
+from harness.wire.sse import Comment, EmptyBlock, Event, Item, Overflow, SseParser
+
+# A read that may hold events of a window wider than this cannot time its earlier ones: a gap or
+# stall from them would blame the gateway for our own delay.
+UNCERTAIN_S = 0.005
+
+# An HTTP error's body is read up to here; more of it helps nobody.
+ERROR_BODY_BYTES = 64 * 1024
+
+# "Streaming" that comes at once is a proxy that buffers: more than this many events in one read, or
+# a whole answer of more tokens than this within BURST_S.
+BURST_EVENTS = 20
+BURST_S = 0.050
+
+GAPS_PER_FLUSH = 256
+
+# Answers whose body is an error message, not a stream.
+NOT_STREAMS: Final = frozenset({"http_error", "not_a_stream"})
+
+_NOTHING: Final = -1
+_RARE: Final = KEEPALIVE | TERMINAL | ERROR | BROKEN
+
+_FIRSTS = (
+    (VISIBLE, "first_token"),
+    (CONTENT | REFUSAL, "first_content"),
+    (REASONING, "first_reasoning"),
+    (TOOL, "first_tool"),
+)
+
+
+class Session(OpenStream):
+    """One HTTP exchange and, if the answer is one, its stream.
+
+    `limits` and `keepalive` come from the gateway's profile; `terminator` says whether a whole
+    answer without its terminator counts; with `on_stall` ``watch`` a hard stall is recorded and the
+    stream runs on to its total limit. `on_gaps` receives the gaps in slices while the stream runs.
+    """
+
+    def __init__(
+        self,
+        grammar: Grammar,
+        limits: Limits,
+        opened: float,
+        *,
+        keepalive: Keepalive | None = None,
+        terminator: Literal["required", "optional"] = "required",
+        on_stall: Literal["close", "watch"] = "close",
+        on_gaps: Callable[[array[float]], None] | None = None,
+        on_bytes: Callable[[bytes], None] | None = None,
+    ) -> None:
+        self.grammar = grammar
+        self.limits = limits
+        self.keepalive = keepalive
+        self.terminator = terminator
+        self.on_stall = on_stall
+        self.clocks = Clocks(opened)
+        self.pace = Pace(keepalive, self._overdue)
+        self.trace = Timeline()
+        self.urgency = 0
+        self.clock: Literal["kernel", "user"] = "user"
+        self.reused = False
+        self.peer: str | None = None
+        self.connect_s: float | None = None
+        self.tls_s: float | None = None
+        self.status: int | None = None
+        self.response_headers: Mapping[str, str] = {}
+        self.first: dict[str, float] = {}  # first_event, first_token, … -> moment
+        self.events = self.bytes = self.reads = self.progress_count = 0
+        self.terminal_at: float | None = None
+        self.ended_at: float | None = None
+        self.lag_max_s: float | None = None
+        self.uncertainties: list[float] = []
+        self.outcome: Outcome | None = None
+        self.stalls = StallBook(self.clocks)
+        self.error: ErrorFacts | None = None
+        self.body = bytearray()  # of an answer that is no stream
+        self._parser = SseParser()
+        self._seen = 0
+        self._slow_s = math.inf if limits.progress.warn_s is None else limits.progress.warn_s
+        self._last_exact: float | None = None
+        self._closing = False
+        self._on_gaps = on_gaps
+        self._on_bytes = on_bytes
+        self._flushed = 0
+
+    # What happens to the exchange, in order.
+
+    def connected(
+        self, t: float, *, connect_s: float | None, tls_s: float | None, peer: str | None, reused: bool
+    ) -> None:
+        """A connection is open; the durations are None for a reused one."""
+        self.connect_s, self.tls_s, self.peer, self.reused = connect_s, tls_s, peer, reused
+
+    def sent(self, t: float) -> None:
+        """The request is about to be written: this is `t0`."""
+        self.clocks.t0 = t
+        self._enter("before_headers")
+
+    def headers(self, status: int, headers: Mapping[str, str], t: float) -> None:
+        """The final answer's status and headers (names in lower case) are there."""
+        clocks = self.clocks
+        if clocks.t0 is None:
+            clocks.t0 = clocks.opened
+        self.status, self.response_headers = status, headers
+        clocks.headers = t
+        self._warn(self.limits.headers.warn_s, clocks.t0, t)
+        self._enter("before_first_byte")
+        media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if not 200 <= status < 300:
+            self._settle("http_error", t)
+        elif media_type != "text/event-stream":
+            self._settle("not_a_stream", t)
+
+    def feed(self, data: bytes, t: float, earliest: float | None = None) -> None:
+        """Take the body bytes of one socket read.
+
+        They arrived between *earliest* (None: unknown, taken as *t*) and *t*; the last event of
+        the read arrived at *t*.
+        """
+        if self.ended_at is not None or not data:
+            return
+        clocks = self.clocks
+        self.reads += 1
+        self.bytes += len(data)
+        if self.outcome in NOT_STREAMS:
+            self._keep_body(data, t)
+            return
+        before = clocks.last_byte
+        items = self._parser.feed(data)
+        # Only the last item of a late read has an exact moment; the others came since `earliest`.
+        wide = earliest is not None and t - earliest > UNCERTAIN_S and len(items) > 1
+        if before is None:
+            before = self._first_byte(t)
+        elif self.outcome is None:
+            self.pace.silence(before, max(before, earliest) if wide and earliest is not None else t, items)
+        clocks.last_byte = t
+        left = len(items)
+        events = 0
+        add_moment, add_code = self.trace.moments.append, self.trace.codes.append
+        for item in items:
+            left -= 1
+            exact = not wide or not left
+            if item.__class__ is Event:
+                events += 1
+                signal = self.grammar.event(item.type, item.raw)
+            else:
+                signal = self._aside(item, t, before, exact)
+                if signal == _NOTHING:
+                    continue
+            add_moment(t)
+            add_code(signal)
+            if not exact and earliest is not None:
+                self.uncertainties.append(t - earliest)
+            if signal & PROGRESS:
+                self._progress(signal, t, exact)
+            if signal & _RARE and self.outcome is None:
+                self._rare(signal, t, before, exact)
+        if events:
+            self._count_events(events, t, before, wide)
+        pending = self._parser.pending_bytes > 0
+        if pending and not clocks.pending:
+            self.urgency += 1  # half the silence limit runs now
+        clocks.pending = pending
+        if self._on_bytes is not None:
+            self._on_bytes(data)
+
+    def _progress(self, signal: int, t: float, exact: bool) -> None:
+        """Book one piece of output; its gap counts only between two moments that are exact."""
+        if signal & ~self._seen:
+            self._firsts(signal, t)
+        pace = self.pace
+        last = self._last_exact
+        if exact:
+            if last is not None:
+                gap_s = t - last
+                pace.gaps.append(gap_s)
+                if gap_s > pace.gap_max_s:
+                    pace.gap_max_s, pace.gap_max_at = gap_s, last
+                if gap_s > self._slow_s:
+                    self.stalls.add_soft("slow_progress", self._slow_s, last, t)
+                if len(pace.gaps) - self._flushed >= GAPS_PER_FLUSH:
+                    self._flush_gaps()
+            self._last_exact = t
+        else:
+            self._last_exact = None
+        self.progress_count += 1
+        self.clocks.last_progress = t
+        if self.stalls.watched:
+            self._stall_over(t)
+
+    def end(self, reason: EndReason, t: float, detail: str = "") -> None:
+        """The exchange is over. *detail* is one line for the user. Later calls are ignored."""
+        if self.ended_at is not None:
+            return
+        self.ended_at = t
+        if self.outcome is None:
+            self._last_silence(t)
+            self._open_gap(t)
+            self.outcome = self._judge_end(reason, detail)
+        elif reason == "cut" and self.outcome in ("completed", "empty", "error_event"):
+            self.violation("http.cut_after_end")
+        if self.stalls.watched:
+            self._stall_over(t)
+        if self.outcome in NOT_STREAMS:
+            media_type = self.response_headers.get("content-type", "")
+            self.error = errors.from_http(self.status or 0, bytes(self.body), media_type)
+        self._burst()
+        self._flush_gaps()
+
+    # Limits.
+
+    def deadline(self) -> float | None:
+        """Return the next moment at which a limit may fire; None if none runs."""
+        if self.ended_at is not None:
+            return None
+        if self._closing:
+            return 0.0
+        due = running(self.clocks, self.limits, only_total=self.stalls.watched)
+        return due[0].at if due else None
+
+    def expire(self, now: float) -> bool:
+        """Let the limits that are due fire; the caller has just found nothing to read.
+
+        Returns true when the connection has to be closed (then call ``end("closed", now)``).
+        """
+        if self.ended_at is not None or self._closing:
+            return True
+        due = running(self.clocks, self.limits, only_total=self.stalls.watched)
+        if not due or due[0].at > now:
+            return False
+        first = due[0]
+        limit = first.rule.limit
+        stalls = self.stalls
+        if limit == "close":
+            if self.outcome not in NOT_STREAMS:
+                stalls.add_soft("post_terminal_hang", first.limit_s, first.began, now)
+            return True
+        if not stalls.watched:
+            stalls.begin_hard(
+                first, now, watch=self.on_stall == "watch" and limit not in ("connect", "total")
+            )
+            if stalls.watched:
+                return False
+        self._last_silence(now)
+        stalls.end_hard(now, fatal=True)
+        self.outcome = "stalled"
+        return True
+
+    def violation(self, rule: str) -> None:
+        """Count one breach of *rule*; it never changes the outcome."""
+        self.grammar.facts.violate(rule)
+
+    def lag(self, lag_s: float) -> None:
+        """Note how late a read came after its bytes."""
+        if self.lag_max_s is None or lag_s > self.lag_max_s:
+            self.lag_max_s = lag_s
+
+    def timeline(self) -> dict[str, Any]:
+        """Return times and kinds of all events and comments, bounded, without text."""
+        return self.trace.as_dict(self.clocks.zero)
+
+    # Helpers of the above.
+
+    def _first_byte(self, t: float) -> float:
+        clocks = self.clocks
+        clocks.first_byte = t
+        if clocks.phase == "before_first_byte":
+            self.pace.first_byte(t, clocks.headers)
+            self._enter("before_first_token")
+        return t if clocks.headers is None else clocks.headers
+
+    def _enter(self, phase: Phase) -> None:
+        self.clocks.phase = phase
+        self.urgency += 1
+
+    def _settle(self, outcome: Outcome, t: float) -> None:
+        """The outcome is decided; the connection may stay open up to the `close` limit."""
+        self.outcome = outcome
+        self.clocks.settled = t
+        self._enter("after_terminal")
+
+    def _close_now(self) -> None:
+        self._closing = True
+        self.urgency += 1
+
+    def _firsts(self, signal: int, t: float) -> None:
+        new = signal & ~self._seen
+        self._seen |= signal & PROGRESS
+        if not signal & VISIBLE:
+            # Whitespace: the clocks of tokens and content wait for a character to see.
+            self._seen &= ~(signal & (CONTENT | REFUSAL))
+            new &= ~(CONTENT | REFUSAL)
+        else:
+            self._seen |= VISIBLE
+        for flags, name in _FIRSTS:
+            if new & flags and name not in self.first:
+                self.first[name] = t
+        if new & VISIBLE and self.clocks.phase == "before_first_token":
+            self._warn(self.limits.first_token.warn_s, self.clocks.zero, t)
+            self._enter("mid_stream")
+
+    def _finish(self, signal: int, t: float) -> None:
+        facts = self.grammar.facts
+        if signal & BROKEN:
+            self.error = ErrorFacts("stream", "bad_data", None, facts.broken or "", True, "data.broken")
+            self._settle("protocol_error", t)
+            self._close_now()
+            return
+        self._last_silence(t)
+        self._open_gap(t)
+        if self.stalls.watched:
+            self._stall_over(t)
+        if signal & ERROR:
+            self.error = facts.error
+            self._settle("error_event", t)
+            return
+        self.terminal_at = t
+        if not facts.has_output:
+            self._settle("empty", t)
+        else:
+            whole = facts.finished or self.grammar.prefix != "chat"
+            self._settle("completed" if whole else "truncated", t)
+
+    def _aside(self, item: Item, t: float, before: float, exact: bool) -> int:
+        """Take what is no event; returns its signal, `COMMENT`, or `_NOTHING` to book."""
+        if isinstance(item, Comment):
+            if self.outcome is None:
+                self.pace.comment(item, t, before, exact=exact, headers=self.clocks.headers)
+            return COMMENT
+        if isinstance(item, EmptyBlock):
+            return self.grammar.block(item) or _NOTHING
+        if isinstance(item, Overflow):
+            if self.outcome is None:
+                message = f"an event grew over {item.limit_bytes} bytes"
+                self.error = ErrorFacts("stream", "event_too_large", None, message, True, "sse.overflow")
+                self._settle("protocol_error", t)
+            self._close_now()
+        return _NOTHING
+
+    def _rare(self, signal: int, t: float, before: float, exact: bool) -> None:
+        if signal & KEEPALIVE:
+            self.pace.ping(t, before, exact=exact, headers=self.clocks.headers)
+        else:
+            self._finish(signal, t)
+
+    def _count_events(self, events: int, t: float, before: float, wide: bool) -> None:
+        if not self.events:
+            self.first["first_event"] = t
+        self.events += events
+        if events > BURST_EVENTS and not wide and self.outcome is None:
+            self.stalls.add_soft("burst", BURST_S, before, t)
+        if len(self.trace.moments) >= BOUND:
+            self.trace.shorten()
+
+    def _keep_body(self, data: bytes, t: float) -> None:
+        clocks = self.clocks
+        if clocks.first_byte is None:
+            clocks.first_byte = t
+        clocks.last_byte = t
+        self.body += data[: ERROR_BODY_BYTES - len(self.body)]
+        if len(self.body) >= ERROR_BODY_BYTES:
+            self._close_now()
+
+    def _judge_end(self, reason: EndReason, detail: str) -> Outcome:
+        facts = self.grammar.facts
+        if reason in ("aborted", "abandoned"):
+            return reason
+        if reason == "closed":
+            return "aborted"
+        if reason == "eof" and self.status is not None:
+            self.grammar.end_of_body()
+            if not facts.finished:
+                return "truncated"
+            if self.terminator == "required":
+                return "unterminated"
+            return "completed" if facts.has_output else "empty"
+        outcome: Outcome = (
+            "protocol_error" if reason == "bad_http"
+            else "connect_error" if reason == "connect_error"
+            else "no_response" if self.status is None
+            else "cut"
+        )  # fmt: skip
+        self.error = ErrorFacts("transport", reason, None, detail, True, f"transport.{reason}")
+        return outcome
+
+    def _stall_over(self, t: float) -> None:
+        """A watched stall ended: by output (it was thinking after all), or with the stream."""
+        self.stalls.end_hard(t, fatal=False)
+        self.urgency += 1  # all limits run again
+
+    def _overdue(
+        self, severity: Literal["late", "violation"], limit_s: float, began: float, ended: float
+    ) -> None:
+        self.stalls.add_soft(f"keepalive_{severity}", limit_s, began, ended)
+
+    def _warn(self, limit_s: float | None, began: float, ended: float) -> None:
+        if limit_s is not None and ended - began > limit_s:
+            self.stalls.add_soft("slow_progress", limit_s, began, ended)
+
+    def _open_gap(self, t: float) -> None:
+        """A gap that output did not end, but the stream did, was slow all the same."""
+        clocks = self.clocks
+        if clocks.phase == "mid_stream" and self._last_exact is not None:
+            self._warn(self.limits.progress.warn_s, self._last_exact, t)
+        elif clocks.phase != "connect" and "first_token" not in self.first and clocks.settled is None:
+            self._warn(self.limits.first_token.warn_s, clocks.zero, t)
+
+    def _last_silence(self, t: float) -> None:
+        """Judge the silence and the keepalive interval that end here without a byte to end them."""
+        clocks = self.clocks
+        if clocks.headers is not None and clocks.settled is None:
+            self.pace.closing(t, clocks.last_byte, clocks.headers)
+
+    def _burst(self) -> None:
+        """Judge whether a whole answer came at once."""
+        first, last = self.clocks.first_byte, self.clocks.last_progress
+        if first is None or last is None or "burst" in self.stalls.counts or self.uncertainties:
+            return
+        if self.progress_count > BURST_EVENTS and last - first <= BURST_S:
+            self.stalls.add_soft("burst", BURST_S, first, last)
+
+    def _flush_gaps(self) -> None:
+        if self._on_gaps is not None and len(self.pace.gaps) > self._flushed:
+            self._on_gaps(self.pace.gaps[self._flushed :])
+            self._flushed = len(self.pace.gaps)

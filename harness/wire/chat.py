@@ -1,0 +1,233 @@
+"""OpenAI Chat Completions: unnamed events with one ``chat.completion.chunk`` each, then ``[DONE]``.
+
+    state      what ends it                                      then
+    OPEN       a chunk with a choice                             STREAM
+    STREAM     every choice seen has its finish reason           FINISHED
+    FINISHED   ``[DONE]``                                        DONE
+    any        an object with a truthy ``error``                 error
+    any        ``[DONE]``                                        DONE, with a violation
+
+The state is not stored: it is which choices are open and whether ``[DONE]`` came. A clean end of
+body in OPEN or STREAM is a truncation, in FINISHED a whole answer without its terminator.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from harness.wire.grammar import PING_NAMES, Grammar, as_dict, as_int, as_text, text_signal
+from harness.wire.signals import (
+    AUX,
+    CONTENT,
+    ERROR,
+    KEEPALIVE,
+    LIFECYCLE,
+    MEDIA,
+    PROGRESS,
+    REASONING,
+    REFUSAL,
+    TERMINAL,
+    TOOL,
+    USAGE,
+    VISIBLE,
+    ErrorFacts,
+    Finish,
+    Usage,
+)  # fmt: skip
+
+FINISH: Final[dict[str, Finish]] = {
+    "stop": "stop",
+    "eos": "stop",
+    "end_turn": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "tool_calls": "tool",
+    "function_call": "tool",
+    "content_filter": "filter",
+    "refusal": "refusal",
+}
+
+
+class ChatGrammar(Grammar):
+    """One Chat Completions stream."""
+
+    prefix = "chat"
+    after_terminal_rule = "chat.after_done"
+
+    def __init__(self, *, usage_requested: bool = False) -> None:
+        super().__init__(usage_requested=usage_requested)
+        self._open: set[Any] = set()
+        self._finished: dict[Any, str] = {}
+        self._usage_chunks = 0
+        self._refused = False
+
+    def chunk(self, name: str, body: dict[str, Any]) -> int:
+        facts = self.facts
+        if name != "message":
+            if name in PING_NAMES:
+                return KEEPALIVE
+            if name == "error":
+                return self.error(body, name)
+            facts.violate("chat.named_event")
+        choices = body.get("choices")
+        usage = body.get("usage")
+        id_ = body.get("id")
+        if id_ != facts.response_id and isinstance(id_, str) and id_:
+            if facts.response_id is not None:
+                facts.violate("chat.id_changed")
+            facts.response_id = id_
+        signal = 0
+        if choices.__class__ is list and choices:
+            for choice in choices:
+                signal |= self._choice(choice)
+                if facts.error is not None:
+                    return ERROR
+        elif not usage:
+            signal = self._without_choices(body, choices)
+        if usage.__class__ is dict and usage:
+            signal |= self._usage(usage, alone=not choices)
+        if signal & PROGRESS:
+            facts.has_output = True
+        return signal or LIFECYCLE
+
+    def _choice(self, choice: Any) -> int:
+        facts = self.facts
+        if choice.__class__ is not dict:
+            facts.violate("chat.bad_choice")
+            return 0
+        index = as_int(choice.get("index", 0)) or 0
+        delta = choice.get("delta")
+        if delta.__class__ is not dict:
+            # Some relays send the whole message in the only chunk; null stands for an empty delta.
+            delta = as_dict(choice.get("message"))
+        signal = self._delta(delta)
+        if index in self._finished:
+            if signal & PROGRESS:
+                facts.violate("chat.delta_after_finish")
+        elif index not in self._open:
+            self._open.add(index)
+            facts.finished = False
+            if not delta.get("role"):
+                facts.violate("chat.no_role")
+        reason = choice.get("finish_reason")
+        if reason is not None:
+            self._finish(index, reason)
+        if not signal and choice.get("logprobs"):
+            return AUX
+        return signal
+
+    def _delta(self, delta: dict[str, Any]) -> int:
+        content = delta.get("content")
+        signal = text_signal(content, CONTENT) if content.__class__ is str else 0
+        if len(delta) == 1 and signal:
+            return signal
+        if content.__class__ is list:
+            for part in content:
+                signal |= text_signal(as_dict(part).get("text"), CONTENT)
+        signal |= text_signal(delta.get("reasoning_content"), REASONING)
+        signal |= text_signal(delta.get("reasoning"), REASONING)
+        if not signal & REASONING and delta.get("reasoning_details").__class__ is list:
+            for part in delta["reasoning_details"]:
+                detail = as_dict(part)
+                signal |= text_signal(
+                    detail.get("text") or detail.get("summary") or detail.get("data"), REASONING
+                )
+        if refusal := text_signal(delta.get("refusal"), REFUSAL):
+            self._refused = True
+            signal |= refusal
+        calls = delta.get("tool_calls")
+        if calls.__class__ is list:
+            for call in calls:
+                signal |= _function(as_dict(call).get("function"))
+        signal |= _function(delta.get("function_call"))
+        audio = as_dict(delta.get("audio"))
+        if audio.get("data") or audio.get("transcript") or delta.get("images"):
+            signal |= MEDIA | VISIBLE
+        if signal & PROGRESS:
+            signal &= ~KEEPALIVE
+        return signal
+
+    def _finish(self, index: int, reason: Any) -> None:
+        facts = self.facts
+        if not isinstance(reason, str) or not reason:
+            facts.violate("chat.finish_empty")
+            return
+        if reason == "error":  # OpenRouter's own finish reason, also seen without an error object
+            facts.error = ErrorFacts(
+                "stream", "error", None, "finish_reason is error", True, "chunk.finish_error"
+            )
+            return
+        self._finished.setdefault(index, reason)
+        self._open.discard(index)
+        first = min(self._finished)
+        facts.finish = FINISH.get(self._finished[first], "other")
+        if self._refused and facts.finish == "stop":
+            facts.finish = "refusal"
+        facts.finished = not self._open
+
+    def _without_choices(self, body: dict[str, Any], choices: Any) -> int:
+        facts = self.facts
+        if body.get("object") == "error":  # FastChat, SGLang: an error without an error key
+            return self.error(body, "message", "data.object_error")
+        kind = as_text(body.get("type"))
+        if kind in PING_NAMES:
+            return KEEPALIVE
+        if kind == "error":
+            return self.error(body, "message")
+        if body.get("moderation"):
+            return AUX
+        if choices is None:
+            facts.violate("chat.no_choices")
+        return LIFECYCLE
+
+    def _usage(self, usage: dict[str, Any], *, alone: bool) -> int:
+        facts = self.facts
+        if alone:
+            self._usage_chunks += 1
+            if not facts.finished:
+                facts.violate("chat.usage_before_finish")
+            if self._usage_chunks > 1:
+                facts.violate("chat.usage_twice")
+        if not self.usage_requested and facts.usage is None:
+            facts.violate("chat.usage_unrequested")
+        facts.usage = Usage(
+            input=as_int(usage.get("prompt_tokens")),
+            output=as_int(usage.get("completion_tokens")),
+            reasoning=as_int(as_dict(usage.get("completion_tokens_details")).get("reasoning_tokens")),
+            cached=as_int(as_dict(usage.get("prompt_tokens_details")).get("cached_tokens")),
+        )
+        total = as_int(usage.get("total_tokens"))
+        parts = (facts.usage.input, facts.usage.output)
+        if total is not None and None not in parts and total != sum(p or 0 for p in parts):
+            facts.violate("chat.usage_total")
+        return USAGE
+
+    def done(self) -> int:
+        facts = self.facts
+        facts.terminal = True
+        if not self._open and not self._finished:
+            facts.violate("chat.empty_stream")
+        elif not facts.finished:
+            facts.violate("chat.done_without_finish")
+        if self.usage_requested and facts.usage is None:
+            facts.violate("chat.usage_missing")
+        return TERMINAL
+
+    def end_of_body(self) -> None:
+        if self.facts.finished and not self.facts.terminal and self.facts.error is None:
+            self.facts.violate("chat.done_missing")
+
+    def error(self, body: dict[str, Any], name: str, shape: str | None = None) -> int:
+        if shape is None and body.get("choices"):
+            shape = "chunk.error"  # OpenRouter: a normal chunk with a top-level error
+        return super().error(body, name, shape)
+
+    def _done_counts_after_end(self) -> bool:
+        return self.facts.terminal  # a second [DONE]; after an error one is customary
+
+
+def _function(function: Any) -> int:
+    """A tool call makes progress with its name or with a piece of its arguments."""
+    if function.__class__ is not dict:
+        return 0
+    return TOOL | VISIBLE if function.get("name") or function.get("arguments") else 0
