@@ -1,0 +1,186 @@
+"""One open connection: timed reads, writes that never wait, and whether it may be used again."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from gevent.hub import Hub
+
+from harness.transport.hubclock import HubClock
+from harness.transport.stamps import ANCILLARY_SIZE
+from harness.transport.tls import TlsChannel, TlsError
+
+if TYPE_CHECKING:
+    from gevent._types import _IoWatcher
+
+READ_SIZE = 65536
+_READ, _WRITE = 1, 2
+# A stamp this much older than the hub's bound shows that the bound is wrong (see hubclock).
+_CONTRADICTION_S = 2e-3
+
+
+class Connection:
+    """A connected non-blocking socket, with or without TLS.
+
+    After a `receive` that returned bytes: `t` is when the last of them arrived, `earliest` a moment
+    before which none of them did, `now` when they were read, `stamped` whether `t` is the kernel's.
+    After one that returned `b""` (the end): `fault` says what broke, or is empty, and `clean` is
+    whether the peer ended it in order. `at_end`: the bytes just returned were the last.
+    """
+
+    __slots__ = (
+        "_arrival", "_drained", "_empty_at", "_hub_clock", "_low", "_reader", "_recvmsg", "_sock", "_tls",
+        "_unsent", "_writer", "at_end", "clean", "earliest", "fault", "hub", "kernel_clock", "now", "peer",
+        "stamped", "t",
+    )  # fmt: skip
+
+    def __init__(
+        self, hub: Hub, sock: socket.socket, tls: TlsChannel | None, peer: str, stamps: bool
+    ) -> None:
+        self.hub = hub
+        self.peer = peer
+        self.kernel_clock = stamps
+        self.fault = ""
+        self.clean = False
+        self.at_end = False
+        self.stamped = False
+        self._sock = sock
+        self._tls = tls
+        self._recvmsg = sock.recvmsg
+        self._hub_clock = HubClock.of(hub)
+        self._arrival = self._hub_clock.stamps.arrival
+        self._unsent = memoryview(b"")
+        self._writer: _IoWatcher | None = None
+        self._reader: _IoWatcher | None = hub.loop.io(sock.fileno(), _READ)
+        self.t = self.now = self.earliest = self._empty_at = self._low = monotonic()
+        self._drained = True
+
+    def open_for(self, on_readable: Callable[[], None]) -> None:
+        """Call *on_readable* (from the hub) whenever there is something to receive."""
+        assert self._reader is not None
+        self._empty_at = self._low = monotonic()
+        self._drained = True
+        self._reader.start(on_readable)
+
+    def rest(self) -> None:
+        """Stop calling back; the connection stays open."""
+        if self._reader is not None:
+            self._reader.stop()
+
+    def receive(self) -> bytes | None:
+        """Read once. Return the bytes, `b""` at the end, or None when there is nothing to have now.
+
+        With TLS, None may also mean that a record is not whole yet.
+        """
+        before = monotonic()
+        try:
+            data, ancillary, _, _ = self._recvmsg(READ_SIZE, ANCILLARY_SIZE)
+        except (BlockingIOError, InterruptedError):
+            self._empty_at = self._low = before
+            self._drained = True
+            return None
+        except OSError as error:
+            return self._ended((error.strerror or str(error)).lower())
+        now = self.now = monotonic()
+        if not data:
+            return self._ended("")
+
+        clock = self._hub_clock
+        clock.reads += 1
+        earliest = self._empty_at
+        if self._drained and clock.empty_at > earliest:
+            earliest = clock.empty_at
+        t = self._arrival(ancillary, self._low, now)
+        if t is None:
+            t = now
+            self.stamped = False
+        else:
+            self.stamped = True
+            if earliest > t + _CONTRADICTION_S:
+                clock.distrust()
+                earliest = self._empty_at
+        self.t = t
+        self.earliest = earliest if earliest < t else t  # noqa: FURB136 - min() costs three times as much
+        if len(data) < READ_SIZE:
+            self._empty_at = self._low = before
+            self._drained = True
+        else:
+            # More may be waiting; some of it may have come before this moment, but none before the last byte.
+            self._low = t
+            self._drained = False
+        if self._tls is not None:
+            return self._decrypt(data)
+        return data
+
+    def send(self, data: bytes) -> None:
+        """Write all of *data*, now or as the peer takes it. A broken connection shows when reading."""
+        self._unsent = memoryview(data if self._tls is None else self._tls.encrypt(data))
+        self._write()
+
+    @property
+    def all_sent(self) -> bool:
+        """Whether everything given to `send` has been handed to the kernel."""
+        return not self._unsent
+
+    def is_usable(self) -> bool:
+        """Return whether a resting connection is still open and silent, as it must be before a request."""
+        if self.receive() is not None:
+            return False
+        return self._tls is None or not self._tls.ended
+
+    def close(self) -> None:
+        """Close at once; no end-of-stream is negotiated. May be called again."""
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.stop()
+            reader.close()
+        self._stop_writing()
+        self._unsent = memoryview(b"")
+        self._sock.close()
+
+    def _ended(self, fault: str) -> bytes:
+        self.t = self.earliest = self.now = monotonic()
+        self.fault = fault
+        self.clean = not fault and (self._tls is None or self._tls.ended)
+        if not self.clean and not fault:
+            self.fault = "TLS connection closed without close_notify"
+        return b""
+
+    def _decrypt(self, data: bytes) -> bytes | None:
+        tls = self._tls
+        assert tls is not None
+        try:
+            plain = tls.decrypt(data)
+        except TlsError as error:
+            return self._ended(str(error))
+        if tls.has_output and self.all_sent:
+            self.send(b"")
+        if not tls.ended:
+            return plain or None
+        if not plain:
+            return self._ended("")
+        self.at_end = self.clean = True
+        return plain
+
+    def _write(self) -> None:
+        try:
+            self._unsent = self._unsent[self._sock.send(self._unsent) :] if self._unsent else self._unsent
+        except (BlockingIOError, InterruptedError):
+            pass
+        except OSError:
+            # The peer has gone. What it still said can be read, and after it how it went.
+            self._unsent = memoryview(b"")
+        if not self._unsent:
+            self._stop_writing()
+        elif self._writer is None:
+            self._writer = self.hub.loop.io(self._sock.fileno(), _WRITE)
+            self._writer.start(self._write)
+
+    def _stop_writing(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.stop()
+            writer.close()
