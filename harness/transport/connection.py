@@ -28,13 +28,14 @@ class Connection:
     After a `receive` that returned bytes: `t` is when the last of them arrived, `earliest` a moment
     before which none of them did, `now` when they were read, `stamped` whether `t` is the kernel's.
     After one that returned `b""` (the end): `fault` says what broke, or is empty, and `clean` is
-    whether the peer ended it in order. `at_end`: the bytes just returned were the last.
+    whether the peer ended it in order, `refused` whether TLS failed only now. `at_end`: the bytes just
+    returned were the last.
     """
 
     __slots__ = (
         "_arrival", "_drained", "_empty_at", "_hub_clock", "_low", "_reader", "_recvmsg", "_sock", "_tls",
         "_unsent", "_writer", "at_end", "clean", "earliest", "fault", "hub", "kernel_clock", "now", "peer",
-        "stamped", "t",
+        "refused", "stamped", "t",
     )  # fmt: skip
 
     def __init__(
@@ -46,6 +47,7 @@ class Connection:
         self.fault = ""
         self.clean = False
         self.at_end = False
+        self.refused = False
         self.stamped = False
         self._sock = sock
         self._tls = tls
@@ -155,9 +157,10 @@ class Connection:
         try:
             plain = tls.decrypt(data)
         except TlsError as error:
+            self.refused = error.refused
             return self._ended(str(error))
         if tls.has_output and self.all_sent:
-            self.send(b"")
+            self.send(b"")  # a key update asks for an answer
         if not tls.ended:
             return plain or None
         if not plain:

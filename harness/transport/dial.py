@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import socket
+import ssl
 from dataclasses import dataclass
 from errno import EINPROGRESS
 from time import monotonic
@@ -17,7 +18,13 @@ from harness.transport import stamps
 from harness.transport.connection import READ_SIZE, Connection
 from harness.transport.options import TransportOptions
 from harness.transport.request import Origin, join_address
-from harness.transport.tls import TlsChannel, TlsError, make_ssl_context
+from harness.transport.tls import (
+    TlsChannel,
+    TlsError,
+    WrongNameError,
+    make_nameless_context,
+    make_ssl_context,
+)
 
 _READ, _WRITE = 1, 2
 # One dead address (a host that says it has IPv6) must not use up the whole connect limit. Long enough for
@@ -63,7 +70,10 @@ def dial(hub: Hub, origin: Origin, options: TransportOptions) -> Dialled:
         raise DialError(f"cannot connect to {join_address(host, port)}: {_reason(error)}") from None
     except TlsError as error:
         sock.close()
-        raise DialError(str(error)) from None
+        names = ""
+        if isinstance(error, WrongNameError):
+            names = _certificate_names(hub, host, port, make_nameless_context(options), origin.host)
+        raise DialError(f"certificate is for {names}, not {origin.host}" if names else str(error)) from None
     except BaseException:
         sock.close()
         raise
@@ -125,6 +135,21 @@ def _connect(
         sock.close()
         raise
     return sock, has_stamps
+
+
+def _certificate_names(hub: Hub, host: str, port: int, context: ssl.SSLContext, asked_for: str) -> str:
+    """Connect once more, only to learn whom the certificate is for; empty if that fails.
+
+    OpenSSL gives nothing of a certificate that it has refused.
+    """
+    try:
+        sock, _ = _connect_any(hub, host, port)
+        with sock:
+            tls = TlsChannel(context, asked_for)
+            _handshake(hub, sock, tls)
+            return ", ".join(tls.names()[:3])
+    except (DialError, OSError, TlsError):
+        return ""
 
 
 def _handshake(hub: Hub, sock: socket.socket, tls: TlsChannel) -> None:

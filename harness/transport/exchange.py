@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import monotonic
 
+from harness.stream.outcome import EndReason
 from harness.transport.connection import Connection
 from harness.transport.decode import DecodeError, Decoder, decoder_for
 from harness.transport.response import Response
@@ -20,12 +21,13 @@ class Exchange:
 
     No greenlet runs in between: a read is one callback from the hub. `on_end` is called once, after
     the session's `end`, with whether the connection may serve another request. `failure` is an
-    exception that the session raised, for the waiting greenlet.
+    exception that the session raised, for the waiting greenlet. With *decode* false the body is
+    pushed as it was sent, whatever its Content-Encoding.
     """
 
     __slots__ = (
-        "_decoder", "_on_end", "_receive", "_session", "_streaming", "_watchdog", "connection", "done",
-        "failure", "response",
+        "_decode_body", "_decoder", "_on_end", "_receive", "_session", "_streaming", "_watchdog", "connection",
+        "done", "failure", "response",
     )  # fmt: skip
 
     def __init__(
@@ -35,6 +37,8 @@ class Exchange:
         watchdog: Watchdog,
         method: str,
         on_end: Callable[[bool], None],
+        *,
+        decode: bool = True,
     ) -> None:
         self.connection = connection
         self.response = Response(method)
@@ -45,6 +49,7 @@ class Exchange:
         self._receive = connection.receive
         self._on_end = on_end
         self._streaming = False  # the headers have been pushed
+        self._decode_body = decode
         self._decoder: Decoder | None = None
 
     def start(self, request: bytes) -> None:
@@ -55,7 +60,7 @@ class Exchange:
         self._watchdog.hand_over(self._due)
         self.connection.send(request)
 
-    def finish(self, reason: str, t: float, detail: str = "") -> None:
+    def finish(self, reason: EndReason, t: float, detail: str = "") -> None:
         """End the exchange, and close the connection unless it may be used again. First call only."""
         if self.done:
             return
@@ -119,9 +124,10 @@ class Exchange:
     def _push_headers(self, t: float) -> None:
         headers = self.response.headers()
         self._session.headers(self.response.status, headers, t)
-        encoding = headers.get("content-encoding", "")
+        if not self._decode_body:
+            return
         try:
-            self._decoder = decoder_for(encoding)
+            self._decoder = decoder_for(headers.get("content-encoding", ""))
         except DecodeError as error:
             self._session.violation("http.content_encoding")
             self.finish("bad_http", t, str(error))
@@ -140,9 +146,8 @@ class Exchange:
     def _peer_closed(self) -> None:
         connection, response = self.connection, self.response
         if not response.ready:
-            self.finish(
-                "no_response", connection.now, connection.fault or "connection closed before an answer"
-            )
+            reason: EndReason = "connect_error" if connection.refused else "no_response"
+            self.finish(reason, connection.now, connection.fault or "connection closed before an answer")
         elif response.until_close and connection.clean:
             self.finish("eof", connection.now)
         else:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Literal, Protocol
+
+from harness.stream.outcome import EndReason
 
 
 class StreamSink(Protocol):
@@ -13,7 +15,7 @@ class StreamSink(Protocol):
     point and is the last. An attempt that never got a connection sees `end` alone.
     """
 
-    clock: str  # "kernel" once a read carried the kernel's time, "user" if any read of the attempt did not
+    clock: Literal["kernel", "user"]  # set by the transport: "kernel" if every read carried the kernel's time
 
     @property
     def urgency(self) -> int:
@@ -40,7 +42,7 @@ class StreamSink(Protocol):
         The last byte arrived at *t*; those before it arrived between *earliest* and *t*.
         """
 
-    def end(self, reason: str, t: float, detail: str = "") -> None:
+    def end(self, reason: EndReason, t: float, detail: str = "") -> None:
         """Take the attempt's end; *detail* is one line for a person, or empty."""
 
     def deadline(self) -> float | None:

@@ -11,6 +11,7 @@ import logging
 import os
 import ssl
 from pathlib import Path
+from typing import cast
 
 import certifi
 
@@ -28,7 +29,15 @@ _WRONG_NAME = frozenset({62, 64})
 
 
 class TlsError(Exception):
-    """TLS failed; the message is one line for a person."""
+    """TLS failed; the message is one line for a person. *refused*: the server did not want us."""
+
+    def __init__(self, line: str, *, refused: bool = False) -> None:
+        super().__init__(line)
+        self.refused = refused
+
+
+class WrongNameError(TlsError):
+    """The certificate is good, but for another name."""
 
 
 def make_ssl_context(options: TransportOptions) -> ssl.SSLContext:
@@ -37,13 +46,25 @@ def make_ssl_context(options: TransportOptions) -> ssl.SSLContext:
     Without `ca_file` the authorities are those of SSL_CERT_FILE and SSL_CERT_DIR if set; else the
     system's, and Mozilla's list for systems (slim containers) that have none.
     """
-    from_environment = bool(os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR"))
-    return _make(options.ca_file, options.client_cert, options.insecure, from_environment)
+    environment = (os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", ""))
+    return _make(options.ca_file, options.client_cert, options.insecure, environment)
+
+
+def make_nameless_context(options: TransportOptions) -> ssl.SSLContext:
+    """Return a context that verifies a certificate but not its name.
+
+    It is for finding out that name, never for sending anything.
+    """
+    context = ssl.create_default_context(cafile=options.ca_file)
+    if options.ca_file is None:
+        context.load_verify_locations(certifi.where())
+    context.check_hostname = False
+    return context
 
 
 @functools.cache
 def _make(
-    ca_file: str | None, client_cert: str | None, insecure: bool, from_environment: bool
+    ca_file: str | None, client_cert: str | None, insecure: bool, environment: tuple[str, str]
 ) -> ssl.SSLContext:
     if ca_file is not None:
         _readable(ca_file, "--ca-file")
@@ -51,7 +72,7 @@ def _make(
         context = ssl.create_default_context(cafile=ca_file)
     except (ssl.SSLError, OSError):
         raise TransportError(f"--ca-file: {ca_file} holds no certificate in PEM form") from None
-    if ca_file is None and not from_environment:
+    if ca_file is None and not any(environment):
         context.load_verify_locations(certifi.where())
     context.set_alpn_protocols(["http/1.1"])
     if client_cert is not None:
@@ -123,7 +144,7 @@ class TlsChannel:
         except ssl.SSLWantReadError:
             return False
         except ssl.SSLCertVerificationError as error:
-            raise TlsError(_certificate_line(error, self._peer_names_hint(), self._host)) from None
+            raise _certificate_error(error, self._host) from None
         except ssl.SSLError as error:
             raise TlsError(_handshake_line(error)) from None
         return True
@@ -165,24 +186,27 @@ class TlsChannel:
         except ssl.SSLWantReadError:
             pass  # the rest of a record is still under way
         except ssl.SSLError as error:
-            raise TlsError(f"TLS broke: {_reason(error)}") from None
+            raise _broken(error) from None
         return plain if parts is None else b"".join(parts)
 
-    def _peer_names_hint(self) -> str:
-        return ""
+    def names(self) -> list[str]:
+        """Return the names in the peer's verified certificate."""
+        certificate = self._object.getpeercert() or {}
+        found = cast(tuple[tuple[str, str], ...], certificate.get("subjectAltName", ()))
+        return [value for kind, value in found if kind in ("DNS", "IP Address")]
 
 
-def _certificate_line(error: ssl.SSLCertVerificationError, names: str, host: str) -> str:
+def _certificate_error(error: ssl.SSLCertVerificationError, host: str) -> TlsError:
     code = error.verify_code
     if code == _EXPIRED:
-        return "certificate has expired"
+        return TlsError("certificate has expired")
     if code == _NOT_YET_VALID:
-        return "certificate is not valid yet: is this machine's clock right?"
+        return TlsError("certificate is not valid yet: is this machine's clock right?")
     if code in _NO_ISSUER:
-        return "certificate not trusted (unknown issuer): pass --ca-file"
+        return TlsError("certificate not trusted (unknown issuer): pass --ca-file")
     if code in _WRONG_NAME:
-        return f"certificate is for {names or 'another name'}, not {host}"
-    return f"certificate not accepted: {error.verify_message}"
+        return WrongNameError(f"certificate is not for {host}")
+    return TlsError(f"certificate not accepted: {error.verify_message}")
 
 
 def _handshake_line(error: ssl.SSLError) -> str:
@@ -191,9 +215,19 @@ def _handshake_line(error: ssl.SSLError) -> str:
             return "no TLS on that port: is this an http:// address?"
         case "UNEXPECTED_EOF_WHILE_READING":
             return "TLS handshake cut off by the server"
-        case "TLSV13_ALERT_CERTIFICATE_REQUIRED" | "SSLV3_ALERT_HANDSHAKE_FAILURE":
-            return f"TLS handshake refused by the server ({_reason(error)}): does it ask for --client-cert?"
+        case "SSLV3_ALERT_HANDSHAKE_FAILURE":
+            return "TLS handshake refused by the server: does it ask for a certificate (--client-cert)?"
     return f"TLS handshake failed: {_reason(error)}"
+
+
+def _broken(error: ssl.SSLError) -> TlsError:
+    """Return what went wrong after our half of the handshake (with TLS 1.3 a server checks us after it)."""
+    match error.reason:
+        case "TLSV13_ALERT_CERTIFICATE_REQUIRED":
+            return TlsError("the server asks for a certificate: pass --client-cert", refused=True)
+        case "TLSV1_ALERT_UNKNOWN_CA" | "SSLV3_ALERT_BAD_CERTIFICATE" | "SSLV3_ALERT_CERTIFICATE_EXPIRED":
+            return TlsError(f"the server refuses our --client-cert: {_reason(error)}", refused=True)
+    return TlsError(f"TLS broke: {_reason(error)}")
 
 
 def _reason(error: ssl.SSLError) -> str:

@@ -1,33 +1,34 @@
-"""The transport of one user: its connections, its running exchanges, and the httpx face."""
+"""The transport of one user: its connections, its running attempts, and the httpx face."""
 
 from __future__ import annotations
 
 from time import monotonic
 
 import httpx
-from gevent.hub import Hub, Waiter, get_hub, getcurrent
-from greenlet import greenlet
 
+from harness.stream.outcome import EndReason
+from harness.transport.attempt import Attempt
 from harness.transport.connection import Connection
-from harness.transport.dial import DialError, dial
-from harness.transport.exchange import Exchange
 from harness.transport.options import TransportError, TransportOptions
-from harness.transport.request import Origin, serialize
+from harness.transport.plain import as_httpx_error, fetch
+from harness.transport.proxied import ProxiedAttempt, make_proxied
+from harness.transport.proxies import ProxyRules
+from harness.transport.request import Origin
 from harness.transport.sink import StreamSink
-from harness.transport.watchdog import Watchdog
-
-# A hub this late for a connect limit was itself busy, and has not seen what the network did meanwhile.
-_OWN_LATENESS_S = 5e-3
-_GRACE_S = 1.0
 
 
 class HarnessTransport(httpx.BaseTransport):
-    """Sends requests of one user and keeps at most one idle connection per origin."""
+    """Sends the requests of one user and keeps at most one idle connection per origin.
+
+    Proxies are those of the environment at the time of making. `--connect-to` goes without.
+    """
 
     def __init__(self, options: TransportOptions | None = None) -> None:
-        self._options = options or TransportOptions()
+        self.options = options or TransportOptions()
         self._idle: dict[Origin, Connection] = {}
-        self._running: set[_Attempt] = set()
+        self._running: set[Attempt | ProxiedAttempt] = set()
+        self._rules = ProxyRules({} if self.options.connect_to else None)
+        self._proxied: dict[str, httpx.HTTPTransport] = {}
 
     def stream(
         self,
@@ -43,14 +44,29 @@ class HarnessTransport(httpx.BaseTransport):
         exception hits the waiting greenlet, the connection is closed, the session ends as
         `aborted`, and the exception goes on.
         """
-        attempt = _Attempt(self, session)
-        self._running.add(attempt)
-        try:
-            attempt.run(method, httpx.URL(url), headers, body)
-        finally:
-            self._running.discard(attempt)
+        self._run(method, url, headers, body, session)
 
-    def abort(self, reason: str = "abandoned") -> None:
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Answer an httpx request.
+
+        With a session in `request.extensions["session"]` this is `stream`, and the response has the
+        status, the headers and no body. Without one it is an ordinary streaming response. Raises
+        the exceptions of httpx when there are no headers to return.
+        """
+        session = request.extensions.get("session")
+        if session is not None:
+            headers = [(n.decode("latin-1"), v.decode("latin-1")) for n, v in request.headers.raw]
+            attempt = self._run(request.method, request.url, headers, request.read(), session)
+            if attempt is None or attempt.head is None:
+                raise as_httpx_error("no_response", "the attempt ended without an answer", request)
+            status, raw_headers = attempt.head
+            return httpx.Response(status, headers=raw_headers, stream=httpx.ByteStream(b""))
+        proxy = self._rules.proxy_for(request.url)
+        if proxy is not None:
+            return self._through(proxy).handle_request(request)
+        return fetch(self, request)
+
+    def abort(self, reason: EndReason = "abandoned") -> None:
         """Close what is running at once; its session ends with *reason*. Any greenlet may call this."""
         for attempt in list(self._running):
             attempt.stop(reason)
@@ -59,6 +75,8 @@ class HarnessTransport(httpx.BaseTransport):
         """Close the idle connections."""
         while self._idle:
             self._idle.popitem()[1].close()
+        while self._proxied:
+            self._proxied.popitem()[1].close()
 
     def take_idle(self, origin: Origin) -> Connection | None:
         """Return an idle connection to *origin* that is still good, or None."""
@@ -70,116 +88,47 @@ class HarnessTransport(httpx.BaseTransport):
 
     def keep(self, origin: Origin, connection: Connection) -> None:
         """Take *connection* back after a cleanly ended exchange."""
-        if self._options.per_request or origin in self._idle:
+        if self.options.per_request or origin in self._idle:
             connection.close()
         else:
             self._idle[origin] = connection
 
-    @property
-    def options(self) -> TransportOptions:
-        """The options given at the start."""
-        return self._options
-
-
-class _Halt(BaseException):
-    """Thrown into a greenlet that is opening a connection, to end its attempt.
-
-    Not an `Exception`, as it must pass every handler on its way.
-    """
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
-class _Attempt:
-    """One call of `stream`: opens a connection or takes an idle one, then waits for the exchange."""
-
-    def __init__(self, transport: HarnessTransport, session: StreamSink) -> None:
-        self._transport = transport
-        self._session = session
-        self._hub: Hub = get_hub()
-        self._dialling: greenlet | None = getcurrent()
-        self._exchange: Exchange | None = None
-        self._watchdog = Watchdog(self._hub, session, self._connect_due)
-
-    def run(self, method: str, url: httpx.URL, headers: list[tuple[str, str]], body: bytes) -> None:
-        """Do everything; return when the session has ended."""
+    def _run(
+        self,
+        method: str,
+        url: httpx.URL | str,
+        headers: list[tuple[str, str]],
+        body: bytes,
+        session: StreamSink,
+    ) -> Attempt | ProxiedAttempt | None:
+        attempt: Attempt | ProxiedAttempt
         try:
-            origin = Origin.of(url)
-            request = serialize(method, url, headers, body)
-            connection = self._connection(origin)
-        except _Halt as halt:
-            self._end(halt.reason)
-        except (DialError, TransportError) as error:
-            self._end("connect_error", str(error))
-        except BaseException:
-            self._end("aborted")
-            raise
-        else:
-            self._exchange_on(connection, origin, method, request)
+            url = httpx.URL(url)
+            proxy = self._rules.proxy_for(url)
+            if proxy is None:
+                attempt = Attempt(self, session)
+            else:
+                attempt = ProxiedAttempt(self._through(proxy), proxy, session)
+        except (httpx.InvalidURL, TransportError) as error:
+            session.end("connect_error", monotonic(), str(error))
+            return None
+        self._running.add(attempt)
+        try:
+            attempt.run(method, url, headers, body)
         finally:
-            self._watchdog.cancel()
+            self._running.discard(attempt)
+        return attempt
 
-    def stop(self, reason: str) -> None:
-        """End the attempt now, from any greenlet."""
-        if self._exchange is not None:
-            self._exchange.finish(reason, monotonic())
-        elif self._dialling is not None:
-            # By then it may have its connection.
-            self._hub.loop.run_callback(self._stop_now, reason)
-
-    def _connection(self, origin: Origin) -> Connection:
-        try:
-            connection = self._transport.take_idle(origin)
-            if connection is not None:
-                self._session.connected(
-                    monotonic(), connect_s=None, tls_s=None, peer=connection.peer, reused=True
-                )
-                return connection
-            dialled = dial(self._hub, origin, self._transport.options)
-            self._session.connected(
-                monotonic(), connect_s=dialled.connect_s, tls_s=dialled.tls_s,
-                peer=dialled.connection.peer, reused=False,
-            )  # fmt: skip
-            return dialled.connection
-        finally:
-            self._dialling = None
-
-    def _exchange_on(self, connection: Connection, origin: Origin, method: str, request: bytes) -> None:
-        waiter: Waiter[None] = Waiter(self._hub)
-
-        def on_end(reusable: bool) -> None:
-            if reusable:
-                self._transport.keep(origin, connection)
-            # Not at once: the greenlet would run between two reads, and make the second one late.
-            self._hub.loop.run_callback(waiter.switch, None)
-
-        exchange = self._exchange = Exchange(connection, self._session, self._watchdog, method, on_end)
-        try:
-            exchange.start(request)
-            waiter.get()
-        except BaseException:
-            exchange.finish("aborted", monotonic())
-            raise
-        if exchange.failure is not None:
-            raise exchange.failure
-
-    def _connect_due(self, late_s: float) -> None:
-        if late_s > _OWN_LATENESS_S:
-            self._watchdog.again(min(late_s, _GRACE_S))
-        elif self._session.expire(monotonic()):
-            self._stop_now("closed")
-        else:
-            self._watchdog.again()
-
-    def _stop_now(self, reason: str) -> None:
-        if self._exchange is not None:
-            self._exchange.finish(reason, monotonic())
-        elif self._dialling is not None:
-            self._dialling.throw(_Halt(reason))
-
-    def _end(self, reason: str, detail: str = "") -> None:
-        self._dialling = None
-        if not self._session.ended:
-            self._session.end(reason, monotonic(), detail)
+    def _through(self, proxy: str) -> httpx.HTTPTransport:
+        transport = self._proxied.get(proxy)
+        if transport is None:
+            try:
+                transport = self._proxied[proxy] = make_proxied(self.options, proxy)
+            except TransportError:
+                raise
+            except (ValueError, ImportError, httpx.InvalidURL):
+                where = httpx.URL(proxy).copy_with(userinfo=b"")
+                raise TransportError(
+                    f"cannot use the proxy {where}: http://, https:// or socks5:// expected"
+                ) from None
+        return transport

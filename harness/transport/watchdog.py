@@ -18,7 +18,7 @@ _BREATH_S = 1e-3
 
 
 class Watchdog:
-    """Calls *on_due* (with the lateness in seconds) when the session's deadline has come.
+    """Calls *on_due* when the session's deadline has come, with how late the timer itself was, in seconds.
 
     Limits mostly move away as bytes arrive, so the timer is left alone then; when it rings too
     early it is set again. Only a deadline that came nearer (`urgency`) needs a look in between.
@@ -78,9 +78,10 @@ class Watchdog:
             self._timer = None
 
     def _ring(self) -> None:
+        now = time.monotonic()
+        late_s = now - self._due
         due = self._session.deadline()
-        late_s = time.monotonic() - due if due is not None else -1.0
-        if late_s < 0.0 or self._on_due is None:
+        if due is None or due > now or self._on_due is None:
             self.again()
         else:
             self._stop()
