@@ -20,8 +20,8 @@ from harness.transport.request import Origin, serialize
 from harness.transport.sink import StreamSink
 from harness.transport.watchdog import Watchdog
 
-# A hub this late for a limit was itself busy, and has not seen what the network did meanwhile: the limit is put
-# off, once, by as long as it was late.
+# A hub this late for a limit was itself busy, and has not seen what the network did meanwhile: the limit is
+# put off, once, by as long as it was late.
 _OWN_LATENESS_S = 5e-3
 _GRACE_S = 1.0
 

@@ -26,8 +26,8 @@ class Exchange:
     """
 
     __slots__ = (
-        "_decode_body", "_decoder", "_on_end", "_receive", "_session", "_streaming", "_watchdog", "connection",
-        "done", "failure", "response",
+        "_decode_body", "_decoder", "_on_end", "_receive", "_session", "_streaming", "_watchdog",
+        "connection", "done", "failure", "response",
     )  # fmt: skip
 
     def __init__(

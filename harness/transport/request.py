@@ -28,6 +28,8 @@ class Origin:
         """Return the origin of *url*. Raises `TransportError` if it is not an http or https address."""
         if url.scheme not in _DEFAULT_PORTS or not url.host:
             raise TransportError(f"not an http:// or https:// address: {url}")
+        if url.port is not None and not 0 < url.port < 65536:
+            raise TransportError(f"not a port: {url.port}, in {url}")
         return Origin(url.scheme, url.raw_host.decode("ascii"), url.port or _DEFAULT_PORTS[url.scheme])
 
     @property

@@ -87,7 +87,9 @@ class Response:
         if self.ready:
             return
         status = self._parser.get_status_code()
-        if 100 <= status < 200 and status != 101:
+        if status == 101:
+            self._fail("the server switched protocols, unasked")
+        elif status < 200:
             self._interim = True
             self.raw_headers.clear()
             return
@@ -105,7 +107,7 @@ class Response:
     def on_message_complete(self) -> None:
         if self._interim:
             self._interim = False
-        elif not self.complete:
+        elif not self.complete and not self.error:
             self._finish()
 
     def _finish(self) -> None:

@@ -49,7 +49,7 @@ def enable(sock: HasSockopt) -> bool:
     return True
 
 
-_warm: list[socket.socket] = []
+_warm: list[int] = []
 
 
 def keep_warm() -> None:
@@ -61,7 +61,7 @@ def keep_warm() -> None:
     if not _warm:
         sock = raw_socket(socket.AF_INET, socket.SOCK_DGRAM)
         enable(sock)
-        _warm.append(sock)
+        _warm.append(sock.detach())  # the bare descriptor: nobody closes it
 
 
 class StampClock:

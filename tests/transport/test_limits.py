@@ -1,0 +1,213 @@
+"""Limits, leaving early, and being killed: the connection closes at once and the session hears it once."""
+
+from time import monotonic
+
+import gevent
+import gevent.monkey
+import pytest
+
+CHUNKED = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+FIRST = CHUNKED + "9\r\ndata: 1\n\n\r\n"
+
+block = gevent.monkey.get_original("time", "sleep")  # stops the whole process, the hub too
+
+
+def test_a_limit_fires_while_the_server_is_silent(serve, attempt):
+    served = serve(["read", ["send", FIRST], "linger"])
+
+    record = attempt(served.url, limit_s=0.2)
+
+    assert (record.reason, record.body, len(record.expired)) == ("closed", b"data: 1\n\n", 1)
+    assert record.expired[0] >= record.feeds[-1][1] + 0.2
+    served.wait_for("gone")
+
+
+@pytest.mark.parametrize("script", [["linger"], ["read", "linger"], ["read", ["send", "HTTP/1.1 200 OK\r\n"], "linger"]])
+def test_a_limit_fires_before_any_answer(script, serve, attempt):
+    record = attempt(serve(script).url, limit_s=0.1)
+
+    assert (record.reason, len(record.expired)) == ("closed", 1)
+
+
+def test_a_limit_that_moves_away_does_not_fire(serve, attempt):
+    """Each event puts the deadline off; the timer is not touched, it only looks again when it rings."""
+    served = serve(["read", ["send", CHUNKED], ["drip", "data: %d\n\n", 10, 0.05], ["send", "0\r\n\r\n"], "linger"])
+
+    record = attempt(served.url, limit_s=0.2)
+
+    assert (record.reason, len(record.feeds), record.expired) == ("eof", 10, [])
+
+
+def test_a_deadline_that_comes_nearer_is_noticed(serve, attempt, recorder):
+    class Nearer(recorder):
+        def feed(self, data, t, earliest=None):
+            super().feed(data, t, earliest)
+            self.due = t + 0.1
+            self.urgency += 1
+
+    served = serve(["read", ["send", FIRST], "linger"])
+    began = monotonic()
+
+    record = attempt(served.url, recorder=Nearer(limit_s=60))
+
+    assert record.reason == "closed"
+    assert monotonic() - began < 10
+
+
+def test_a_session_that_wants_to_close_is_obeyed_at_once(serve, attempt, recorder):
+    class Done(recorder):
+        def feed(self, data, t, earliest=None):
+            super().feed(data, t, earliest)
+            self.due = 0.0
+            self.urgency += 1
+
+    record = attempt(serve(["read", ["send", FIRST], "linger"]).url, recorder=Done())
+
+    assert record.reason == "closed"
+
+
+def test_a_limit_that_only_warns_lets_the_stream_go_on(serve, attempt, recorder):
+    class Warns(recorder):
+        def expire(self, now):
+            super().expire(now)
+            self.due = None
+            return False
+
+    served = serve(["read", ["send", FIRST], ["sleep", 0.3], ["send", "0\r\n\r\n"], "linger"])
+
+    record = attempt(served.url, recorder=Warns(limit_s=0.1))
+
+    assert (record.reason, len(record.expired)) == ("eof", 1)
+
+
+def test_a_late_wake_up_does_not_invent_a_stall(serve, attempt):
+    """The process is stopped beyond the limit while events arrive: they are read before the limit is judged."""
+    served = serve(["read", ["send", CHUNKED], ["drip", "data: %d\n\n", 30, 0.02], ["send", "0\r\n\r\n"], "linger"])
+    gevent.spawn_later(0.2, block, 0.35)
+
+    record = attempt(served.url, limit_s=0.15)
+
+    assert (record.reason, record.expired) == ("eof", [])
+
+
+def test_a_server_that_never_pauses_cannot_hold_off_a_limit(serve, attempt, recorder):
+    class Total(recorder):
+        def _moved(self, t):
+            pass
+
+    head = "HTTP/1.1 200 OK\r\n\r\n"
+    served = serve(["read", ["send", head], *[["blob", "x" * 1000, 10_000]] * 100])
+
+    record = attempt(served.url, recorder=Total(limit_s=0.2))
+
+    assert record.reason == "closed"
+
+
+@pytest.mark.parametrize("script", [["read", ["send", FIRST], "linger"], ["read", "linger"]])
+def test_abort_closes_at_once(script, serve, attempt, transport):
+    served = serve(script)
+    gevent.spawn_later(0.1, transport.abort)
+
+    record = attempt(served.url)
+
+    assert record.reason == "abandoned"
+    assert served.wait_for("gone")[0]["t"] - record.ended_at < 0.5
+
+
+def test_abort_takes_a_reason(serve, attempt, transport):
+    gevent.spawn_later(0.05, transport.abort, "aborted")
+
+    assert attempt(serve(["read", "linger"]).url).reason == "aborted"
+
+
+def test_abort_from_inside_the_session(serve, attempt, transport, recorder):
+    """A pre-flight leaves at the first event."""
+
+    class Leaves(recorder):
+        def feed(self, data, t, earliest=None):
+            super().feed(data, t, earliest)
+            transport.abort()
+
+    record = attempt(serve(["read", ["send", FIRST + "0\r\n\r\n"], "linger"]).url, recorder=Leaves())
+
+    assert (record.reason, record.body) == ("abandoned", b"data: 1\n\n")
+
+
+def test_abort_without_anything_running_does_nothing(transport):
+    transport.abort()
+
+
+# A full backlog: the handshake never completes, whoever listens.
+def _unreachable():
+    socket = gevent.monkey.get_original("socket", "socket")
+    listener = socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(0)
+    fillers = []
+    for _ in range(3):
+        filler = socket()
+        filler.setblocking(False)
+        filler.connect_ex(listener.getsockname())
+        fillers.append(filler)
+    return listener, fillers
+
+
+@pytest.fixture
+def unreachable():
+    listener, fillers = _unreachable()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    for sock in [listener, *fillers]:
+        sock.close()
+
+
+def test_a_limit_fires_while_connecting(unreachable, attempt):
+    record = attempt(unreachable, limit_s=0.2)
+
+    assert (record.reason, record.calls, len(record.expired)) == ("closed", ["end"], 1)
+
+
+def test_abort_while_connecting(unreachable, attempt, transport):
+    gevent.spawn_later(0.05, transport.abort)
+
+    assert attempt(unreachable).reason == "abandoned"
+
+
+def test_a_limit_fires_while_the_name_is_looked_up(attempt, monkeypatch):
+    monkeypatch.setattr("gevent.socket.getaddrinfo", lambda *_: gevent.sleep(5))
+
+    assert attempt("http://slow.example/", limit_s=0.1).reason == "closed"
+
+
+def test_a_busy_process_is_not_taken_for_a_server_that_does_not_connect(serve, attempt):
+    """The connection stood long before the limit; the hub, blocked, only saw it after."""
+    served = serve(["read", ["send", "HTTP/1.1 204 x\r\n\r\n"], "linger"])
+    gevent.spawn(block, 0.3)
+
+    record = attempt(served.url, limit_s=0.1)
+
+    assert (record.reason, record.expired) == ("eof", [])
+
+
+@pytest.mark.parametrize("script", [["read", ["send", FIRST], "linger"], ["read", "linger"]])
+def test_a_killed_greenlet_closes_its_connection_and_dies(script, serve, attempt, recorder):
+    served, record = serve(script), recorder()
+    user = gevent.spawn(attempt, served.url, recorder=record)
+    served.wait_for("request")
+    gevent.sleep(0.05)
+
+    user.kill()
+
+    assert isinstance(user.value, gevent.GreenletExit)
+    assert record.reason == "aborted"
+    served.wait_for("gone")
+
+
+def test_a_greenlet_killed_while_connecting_dies(unreachable, attempt, recorder):
+    record = recorder()
+    user = gevent.spawn(attempt, unreachable, recorder=record)
+    gevent.sleep(0.05)
+
+    user.kill()
+
+    assert isinstance(user.value, gevent.GreenletExit)
+    assert record.reason == "aborted"
