@@ -1,0 +1,1 @@
+"""The subcommands of ``harness``: one module each, imported only when its command is meant."""

@@ -1,0 +1,85 @@
+"""The request body of each protocol, out of one conversation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.gateways import Endpoint
+from harness.load.prompts import Prompt
+
+
+def build_body(
+    protocol: str,
+    endpoint: Endpoint,
+    model: str,
+    prompt: Prompt,
+    *,
+    max_tokens: int,
+    nonce: str | None = None,
+    extra: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the JSON body of a streaming request.
+
+    *nonce* goes in front of the first message, where it keeps a prefix cache from answering for the
+    model. *extra* is merged in last: its objects into ours, its other values over ours.
+    """
+    messages = [dict(message) for message in prompt.messages]
+    if nonce is not None:
+        _prepend(messages, f"[{nonce}] ")
+    body = _BUILDERS[protocol](endpoint, model, messages, max_tokens)
+    return _merge(body, extra) if extra else body
+
+
+def _chat(endpoint: Endpoint, model: str, messages: list[dict[str, Any]], max_tokens: int) -> dict[str, Any]:
+    body: dict[str, Any] = {"model": model, "messages": messages, "stream": True}
+    if endpoint.ask_usage:
+        body["stream_options"] = {"include_usage": True}
+    if max_tokens:
+        body[endpoint.max_tokens_field] = max_tokens
+    return body
+
+
+def _responses(
+    endpoint: Endpoint, model: str, messages: list[dict[str, Any]], max_tokens: int
+) -> dict[str, Any]:
+    body: dict[str, Any] = {"model": model, "input": messages, "stream": True}
+    if max_tokens:
+        body["max_output_tokens"] = max_tokens
+    return body
+
+
+def _messages(
+    endpoint: Endpoint, model: str, messages: list[dict[str, Any]], max_tokens: int
+) -> dict[str, Any]:
+    system = [m["content"] for m in messages if m["role"] in ("system", "developer")]
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": [m for m in messages if m["role"] not in ("system", "developer")],
+        "max_tokens": max_tokens or REQUIRED_MAX_TOKENS,
+        "stream": True,
+    }
+    if system:
+        body["system"] = "\n\n".join(text for text in system if isinstance(text, str))
+    return body
+
+
+# The Messages protocol has no request without a limit.
+REQUIRED_MAX_TOKENS = 4096
+
+_BUILDERS = {"chat": _chat, "responses": _responses, "messages": _messages}
+
+
+def _prepend(messages: list[dict[str, Any]], text: str) -> None:
+    content = messages[0]["content"]
+    if isinstance(content, str):
+        messages[0]["content"] = text + content
+    else:
+        messages[0]["content"] = [{"type": "text", "text": text}, *content]
+
+
+def _merge(body: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(body)
+    for key, value in extra.items():
+        ours = merged.get(key)
+        merged[key] = _merge(ours, value) if isinstance(ours, dict) and isinstance(value, dict) else value
+    return merged

@@ -1,0 +1,97 @@
+"""One request per protocol and model before any load: a wrong key, path or model is one clear line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import gevent
+
+from harness.load.exchange import new_request_id, open_session, perform, prepare
+from harness.load.prompts import Prompt
+from harness.load.run import SIMULATOR_HEADER
+from harness.load.settings import Settings, UsageError
+from harness.stream import Session
+from harness.transport import HarnessTransport
+
+# The preflight asks whether anything answers at all; how fast is the run's question.
+PATIENCE_S = 30.0
+
+# 408, 409 and 429 say "not now", not "not so": the run may find out more.
+_NOT_NOW = frozenset({408, 409, 429})
+
+
+class _FirstEvent(Session):
+    """A session that leaves at the first event: nobody needs the answer, and tokens cost money."""
+
+    leave: Any = None
+
+    def feed(self, data: bytes, t: float, earliest: float | None = None) -> None:
+        super().feed(data, t, earliest)
+        if self.events and self.leave is not None:
+            leave, self.leave = self.leave, None
+            gevent.spawn(leave)
+
+
+def preflight(settings: Settings) -> Settings:
+    """Try every protocol once. Returns the settings, now knowing whether the gateway is a simulated one.
+
+    Raises `UsageError` if the run would only fail: no connection, no answer, no stream, or a status
+    that says the request is wrong.
+    """
+    patient = replace(
+        settings, profile=settings.profile.with_limit("total", PATIENCE_S), on_stall="close", max_tokens=16
+    )
+    for protocol in settings.protocols:
+        session = _try(patient, protocol)
+        if SIMULATOR_HEADER in session.response_headers:
+            settings = replace(settings, simulated=True)
+    return settings
+
+
+def _try(settings: Settings, protocol: str) -> Session:
+    transport = HarnessTransport(settings.transport)
+    key = settings.keys[0] if settings.keys else None
+    call = prepare(
+        settings, protocol, Prompt.of("Say hello."), request=new_request_id("preflight-"), key=key, nonce=None
+    )
+    session = open_session(settings, call, kind=_FirstEvent)
+    assert isinstance(session, _FirstEvent)
+    session.leave = transport.abort
+    try:
+        perform(transport, call, 1, session)
+    finally:
+        transport.close()
+    complaint = _complaint(settings, session)
+    if complaint:
+        model = call.model
+        raise UsageError(f"preflight {protocol} ({model}): {complaint}; --no-preflight skips this check")
+    return session
+
+
+def _complaint(settings: Settings, session: Session) -> str | None:
+    """Return what is wrong and how to mend it; None if the run may start."""
+    words = session.error.message if session.error is not None else ""
+    gateway = settings.profile.name
+    match session.outcome:
+        case "connect_error":
+            return f"{words or 'no connection'}: check --host"
+        case "no_response":
+            return f"the connection was closed without an answer ({words}): check --host and the port"
+        case "not_a_stream":
+            kind = session.response_headers.get("content-type", "no content type")
+            return f"HTTP {session.status}, but {kind} instead of an event stream: check --host and --gateway"
+        case "http_error":
+            status = session.status or 0
+            if not 400 <= status < 500 or status in _NOT_NOW:
+                return None
+            return f"HTTP {status}{f' ({words[:200]})' if words else ''}: {_mend(status, gateway)}"
+    return None
+
+
+def _mend(status: int, gateway: str) -> str:
+    if status in (401, 403):
+        return "check the key (--api-key-env VAR)"
+    if status in (404, 405):
+        return f"check --host, --model and whether --gateway {gateway} has the right paths"
+    return "check --model, --extra-body and --header"

@@ -1,0 +1,147 @@
+"""One run on one node: starts requests, takes their records, and hands both to who counts and keeps them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+
+from msgspec import structs
+
+from harness.load.exchange import Call
+from harness.load.settings import Settings
+from harness.observe.aggregate import Aggregate, Labels
+from harness.stream import Attempt, Identity, RequestSummary, Retry, Session, assemble
+from harness.stream.assemble import tokens_of
+from harness.stream.outcome import is_failure
+from harness.stream.retry import retry_outcome
+
+SIMULATOR_HEADER = "x-harness-sim"
+
+
+class Sink(Protocol):
+    """Where records go: a results folder, or the master."""
+
+    def add(
+        self, record: Attempt, timeline: Callable[[], dict[str, Any]], content: dict[str, Any] | None
+    ) -> None:
+        """Take an ended attempt; *content* is what ``--save-content`` keeps of it. Never raises."""
+
+
+class NoSink:
+    """Keeps nothing: for a run without results."""
+
+    def add(
+        self, record: Attempt, timeline: Callable[[], dict[str, Any]], content: dict[str, Any] | None
+    ) -> None:
+        """Forget the record."""
+
+
+@dataclass(slots=True)
+class Request:
+    """A request under way: what it asks, when it was planned (monotonic seconds), in which phase."""
+
+    call: Call
+    scenario: str
+    scheduled: float
+    phase: Literal["warmup", "measure"]
+    content: Any = None
+
+
+class Run:
+    """The context of one run, from Start to verdict.
+
+    `epoch` turns monotonic seconds into unix seconds; it is taken once, so that a step of the wall
+    clock during the run moves nothing.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        settings: Settings,
+        aggregate: Aggregate,
+        sink: Sink | None = None,
+        worker: str = "local",
+    ) -> None:
+        self.name = name
+        self.settings = settings
+        self.aggregate = aggregate
+        self.sink: Sink = sink or NoSink()
+        self.worker = worker
+        self.started = time.monotonic()
+        self.epoch = time.time() - self.started
+        aggregate.begin_run(name, started_at=self.epoch + self.started, time_scale=settings.time_scale)
+
+    def simulated_by(self, session: Session) -> None:
+        """Note that the answer came from a simulator: it names itself, and nothing is simulated silently."""
+        if not self.settings.simulated and SIMULATOR_HEADER in session.response_headers:
+            self.settings = replace(self.settings, simulated=True)
+
+    def labels(self, request: Request) -> Labels:
+        """Return the labels under which *request* is counted."""
+        call = request.call
+        return Labels(self.name, call.protocol, self.settings.gateway, request.scenario, call.model)
+
+    def begin(self, call: Call, scenario: str, scheduled: float, content: Any = None) -> Request:
+        """Start a request."""
+        warm = scheduled - self.started >= self.settings.warmup_s
+        request = Request(call, scenario, scheduled, "measure" if warm else "warmup", content)
+        self.aggregate.request_started(self.labels(request))
+        return request
+
+    def finish(
+        self, request: Request, attempt: int, session: Session, labels: Labels, raw: bytes | None
+    ) -> Attempt:
+        """Take an ended *session*: returns its record, counted and kept. *labels* are those of its start."""
+        self.simulated_by(session)
+        identity = Identity(
+            run=self.name,
+            request=request.call.request,
+            attempt=attempt,
+            protocol=request.call.protocol,
+            gateway=self.settings.gateway,
+            simulated=self.settings.simulated,
+            scenario=request.scenario,
+            model=request.call.model,
+            worker=self.worker,
+            phase=request.phase,
+            scheduled_at=self.epoch + request.scheduled,
+        )
+        record = assemble(session, identity, self.epoch, retry=Retry("none"), final=True)
+        record = structs.replace(
+            record, request_summary=summarise(record, attempt, session, request.scheduled)
+        )
+        self.aggregate.attempt_ended(labels, session, record)
+        content = None
+        if raw is not None:
+            content = {
+                "request": record.request,
+                "attempt": attempt,
+                "protocol": record.protocol,
+                "prompt": request.content,
+                "stream": raw.decode("utf-8", "replace"),
+            }
+        self.sink.add(record, session.timeline, content)
+        return record
+
+
+def summarise(record: Attempt, attempts: int, session: Session, scheduled: float) -> RequestSummary:
+    """Return the request as its user saw it, times from the planned start (monotonic *scheduled*)."""
+    late_s = session.clocks.zero - scheduled
+
+    def seen(offset_s: float | None) -> float | None:
+        return None if offset_s is None else round(offset_s + late_s, 6)
+
+    tokens = tokens_of(session)
+    wasted = (tokens.output or 0) if is_failure(record.outcome) else 0
+    return RequestSummary(
+        attempts=attempts,
+        outcome=record.outcome,
+        retry_outcome=retry_outcome(record, attempts),
+        first_token_s=seen(record.first_token_s),
+        first_content_s=seen(record.first_content_s),
+        end_s=round(record.end_s + late_s, 6),
+        wasted_tokens=wasted,
+        wasted_source=tokens.source if wasted else None,
+    )

@@ -1,0 +1,199 @@
+"""Locust users that stream: one class per protocol, and the base for a locustfile of one's own."""
+
+from __future__ import annotations
+
+from locust import User, task
+
+import random
+from collections.abc import Callable
+from time import monotonic
+from typing import Any
+
+import gevent
+
+from harness.load.exchange import new_request_id, open_session, perform, prepare
+from harness.load.prompts import Prompt
+from harness.load.run import Run
+from harness.load.settings import UsageError
+from harness.stream import Attempt, Session
+from harness.stream.describe import failure_name
+from harness.stream.outcome import BACK_OFF, CLIENT_ENDED
+from harness.transport import HarnessTransport
+
+# Nothing was streamed: wait this long before the next request, or a dead gateway is hammered.
+BACK_OFF_S = 1.0
+
+# What --save-content keeps of one answer.
+KEPT_CONTENT_BYTES = 1024 * 1024
+
+
+class StreamFailedError(Exception):
+    """A stream that failed, as Locust's tables show it: outcome and stall class, nothing that varies."""
+
+
+class StreamUser(User):
+    """A user that streams from the gateway under test. Subclass it and call `stream` in your tasks.
+
+    Everything else (options, records, metrics, results) comes with importing `harness.load`.
+    `scenario` labels the requests of a class of users.
+    """
+
+    abstract = True
+    scenario = "default"
+
+    _users = 0
+
+    def __init__(self, environment: Any) -> None:
+        super().__init__(environment)
+        if not hasattr(environment, "harness"):
+            raise UsageError(
+                "the harness is not connected to this Locust environment: run it with locust or harness run"
+            )
+        number = StreamUser._users
+        StreamUser._users += 1
+        settings = self.run_now.settings
+        self.random = random.Random(f"{settings.seed}-{number}")
+        self._key = settings.keys[number % len(settings.keys)] if settings.keys else None
+        self._transport = HarnessTransport(settings.transport)
+        self._back_off_until = 0.0
+
+    @property
+    def run_now(self) -> Run:
+        """The run that is on."""
+        run: Run = self.environment.harness.run
+        return run
+
+    def wait_time(self) -> float:
+        """Return how long to think before the next task, seconds (``--think``)."""
+        return self.random.uniform(*self.run_now.settings.think_s)
+
+    def on_stop(self) -> None:
+        """Close the connection that was kept alive."""
+        self._transport.close()
+
+    def stream(
+        self,
+        prompt: str | Prompt | list[dict[str, Any]] | None = None,
+        *,
+        protocol: str = "chat",
+        model: str | None = None,
+        max_tokens: int | None = None,
+        extra_body: dict[str, Any] | None = None,
+        headers: dict[str, str] | None = None,
+        name: str | None = None,
+    ) -> Attempt:
+        """Ask *prompt* (one of the run's prompts if None), stream the answer, and return its record.
+
+        *protocol* is ``chat``, ``responses`` or ``messages``. *model*, *max_tokens*, *extra_body* and
+        *headers* override or extend the run's; *name* is the row in Locust's table (default: the
+        model). A failed stream is a record too, not an exception: look at ``record.outcome``.
+        Raises `UsageError` if the gateway has no such endpoint, or no model is known for it.
+        """
+        self._rest()
+        run = self.run_now
+        settings = run.settings
+        asked = Prompt.of(self.random.choice(settings.prompts) if prompt is None else prompt)
+        if model is None and protocol not in settings.models:
+            raise UsageError(f"no model for {protocol}: pass --model {protocol}=NAME, or model= to stream()")
+        scheduled = monotonic()
+        nonce = f"{self.random.getrandbits(32):08x}" if settings.cache == "bust" else None
+        try:
+            call = prepare(
+                settings,
+                protocol,
+                asked,
+                request=new_request_id(),
+                key=self._key,
+                nonce=nonce,
+                model=model,
+                max_tokens=max_tokens,
+                extra_body=extra_body,
+                headers=headers,
+            )
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        kept = bytearray() if settings.save_content else None
+        request = run.begin(call, self.scenario, scheduled, asked.messages if settings.save_content else None)
+        labels = run.labels(request)
+        session = open_session(
+            settings,
+            call,
+            on_gaps=lambda gaps: run.aggregate.gaps(labels, gaps),
+            on_bytes=None if kept is None else _keeper(kept),
+        )
+        run.aggregate.attempt_started(labels, session)
+        try:
+            perform(self._transport, call, 1, session)
+        finally:
+            record = run.finish(request, 1, session, labels, None if kept is None else bytes(kept))
+            self._report(record, name or call.model, session)
+        return record
+
+    def _report(self, record: Attempt, name: str, session: Session) -> None:
+        """Give Locust its row, and remember to go easy on a gateway that answered with nothing."""
+        if record.outcome in CLIENT_ENDED:
+            return  # neither success nor failure: counted in the summary, not in Locust's table
+        if record.outcome in BACK_OFF:
+            self._back_off_until = monotonic() + BACK_OFF_S
+        self.environment.events.request.fire(
+            request_type=record.protocol,
+            name=name,
+            response_time=record.end_s * 1000.0,
+            response_length=record.bytes,
+            exception=None if record.success else StreamFailedError(_row_name(record)),
+            context=self.context(),
+            start_time=record.sent_at,
+            url=None,
+            record=record,
+        )
+
+    def _rest(self) -> None:
+        left_s = self._back_off_until - monotonic()
+        if left_s > 0:
+            gevent.sleep(left_s)
+
+
+def _row_name(record: Attempt) -> str:
+    name = failure_name(record)
+    return f"{name} {record.status}" if record.outcome == "http_error" else name
+
+
+def _keeper(kept: bytearray) -> Callable[[bytes], None]:
+    def keep(data: bytes) -> None:
+        kept.extend(data[: KEPT_CONTENT_BYTES - len(kept)])
+
+    return keep
+
+
+class ChatUser(StreamUser):
+    """Streams over OpenAI Chat Completions."""
+
+    @task
+    def chat(self) -> None:
+        """Ask one prompt."""
+        self.stream(protocol="chat")
+
+
+class ResponsesUser(StreamUser):
+    """Streams over OpenAI Responses."""
+
+    @task
+    def responses(self) -> None:
+        """Ask one prompt."""
+        self.stream(protocol="responses")
+
+
+class MessagesUser(StreamUser):
+    """Streams over Anthropic Messages."""
+
+    @task
+    def messages(self) -> None:
+        """Ask one prompt."""
+        self.stream(protocol="messages")
+
+
+PROTOCOL_USERS: dict[str, type[StreamUser]] = {
+    "chat": ChatUser,
+    "responses": ResponsesUser,
+    "messages": MessagesUser,
+}

@@ -1,0 +1,5 @@
+"""Locust glue: options, listeners, the simulator for ``--host sim``, results and the end of a run."""
+
+from harness.swarm.listeners import connect
+
+connect()
