@@ -63,7 +63,7 @@ class ResultsFolder:
         Raises `ResultsError` if the disk does not take it.
         """
         path = self.path / name
-        temporary = path.with_name(f".{name}.tmp")
+        temporary = self.path / f".{name}.tmp"
         try:
             temporary.write_bytes(msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n")
             temporary.replace(path)

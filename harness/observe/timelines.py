@@ -54,7 +54,7 @@ class TimelineLog(LineFile):
             ("slow_gap", record.progress.gap_max_s),
         ):
             heap = self._late[why]
-            if value is None or (len(heap) >= self._slowest and value <= heap[0][0]):
+            if value is None or not self._slowest or (len(heap) >= self._slowest and value <= heap[0][0]):
                 continue
             made = timeline() if made is None else made
             heapq.heappush(heap, (value, next(self._tie), _line(record, made, why)))

@@ -46,13 +46,17 @@ class Watch:
         ]
 
     def _sentence(self, limit_s: float, counts: dict[str, int]) -> str:
-        fates = f"{counts['thinking']} were thinking, {counts['never']} never came back"
+        fates = f"{_were(counts['thinking'])} thinking, {counts['never']} never came back"
         if counts["open"]:
-            fates += f", {counts['open']} were still open at the end"
+            fates += f", {_were(counts['open'])} still open at the end"
         healthy = "no stream was healthy"
         if self._longest_wait_s is not None:
             healthy = f"no healthy stream was silent longer than {whole_seconds(self._longest_wait_s)}"
         return f"beyond {whole_seconds(limit_s)}: {fates}; {healthy}"
+
+
+def _were(n: int) -> str:
+    return f"{n:,} was" if n == 1 else f"{n:,} were"
 
 
 def whole_seconds(seconds: float) -> str:
