@@ -66,6 +66,6 @@ def whole_seconds(seconds: float) -> str:
 
 def _fate(stall: Stall, record: Attempt) -> str:
     # Output at the stall's end or later: it was thinking after all. Offsets are rounded to the microsecond.
-    if record.last_token_s is not None and record.last_token_s >= stall.ended_s - 2e-6 and not stall.fatal:
+    if record.last_token_s is not None and record.last_token_s >= stall.ended_s - 2e-6:
         return "thinking"
     return "open" if record.outcome in CLIENT_ENDED else "never"

@@ -72,7 +72,8 @@ def test_soft_stalls_keepalives_violations_and_error_events(labels, session, rec
         session(),
         record(soft_stalls=soft, keepalive=kept, violations={"chat.done_missing": 4}),
     )
-    end(aggregate, labels, session(), error_event())
+    for _ in range(2):
+        end(aggregate, labels, session(), error_event())
     end(aggregate, labels, session(), error_event(first_token_s=None))
 
     assert counts(aggregate, f.STALLS) == {("keepalive_late", "false"): 2}
@@ -80,7 +81,7 @@ def test_soft_stalls_keepalives_violations_and_error_events(labels, session, rec
     assert counts(aggregate, f.KEEPALIVE_DEVIATIONS) == {("late",): 2, ("violation",): 1}
     assert counts(aggregate, f.VIOLATIONS) == {("chat.done_missing",): 4}
     assert counts(aggregate, f.ERROR_EVENTS) == {
-        ("server_error", "mid_stream"): 1,
+        ("server_error", "mid_stream"): 2,
         ("server_error", "before_first_token"): 1,
     }
 
@@ -219,7 +220,7 @@ def test_merged_snapshots_are_the_sum(aggregate, labels, session, record):
     end(
         other,
         labels,
-        session(),
+        session(uncertainties=[0.25]),
         record(progress=Progress(2, None, None, None, None), tokens=Tokens(1, 2, 3, 4, "usage")),
     )
     other.gaps(labels, [0.02])
@@ -235,6 +236,7 @@ def test_merged_snapshots_are_the_sum(aggregate, labels, session, record):
     assert total.counters[f.TOKENS.name][*labels, "output"] == 12
     assert total.counters[f.TOKENS.name][*labels, "reasoning"] == 3
     assert total.health.attempts == 3
+    assert total.health.uncertain_max_s == 0.25
     assert merge([merge(wire)]) == merge(wire)
 
 

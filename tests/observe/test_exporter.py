@@ -155,7 +155,9 @@ def test_the_text_is_the_client_librarys_to_the_byte(aggregate, labels, session,
     aggregate.gaps(nasty, [0.1] * 7 + [1e9])
     aggregate.request_started(nasty)
     for _ in range(3):
-        aggregate.attempt_ended(nasty, session(dead_s=1e-7, thinking_s=4e6), record(events=10**9))
+        aggregate.attempt_ended(
+            nasty, session(dead_s=1e-7, thinking_s=4e6), record(violations={"chat.done_missing": 10**7})
+        )
     aggregate.cpu_ratio = 0.25
     registry = registry_of(lambda: observed(aggregate, keepalive=PROMISE, valid=True, ended_at=1.7e9))
     seen = observed(aggregate, keepalive=PROMISE, valid=True, ended_at=1.7e9)

@@ -34,6 +34,7 @@ def results(tmp_path, record, stalled):
     for one in (
         record(request="aa-1", first_token_s=0.25),
         record(request="aa-2", first_token_s=3.0),
+        record(request="aa-22", first_token_s=0.1),
         stalled(request="bb-1", **retried),
         record(request="bb-1", attempt=2),
     ):
@@ -48,7 +49,7 @@ def test_failed_and_slowest_streams(harness_show, results):
     code, out, err = harness_show(results.base)
 
     assert (code, err) == (0, "")
-    assert out.splitlines()[0] == f"{results.path}: 4 attempts, 1 failed"
+    assert out.splitlines()[0] == f"{results.path}: 5 attempts, 1 failed"
     failed, _, slowest = out.partition("slowest to the first token")
     assert "stuck: bytes and no token for 1.50 s" in failed
     assert "bb-1" in failed
@@ -78,6 +79,13 @@ def test_one_requests_attempts_with_its_timeline(harness_show, results):
     assert "no timeline: they are kept of failed and stalled streams, and of the slowest ones" in story
 
 
+def test_a_whole_id_is_meant_though_it_begins_another(harness_show, results):
+    code, out, _ = harness_show(results.path, "aa-2")
+
+    assert code == 0
+    assert "aa-22" not in out
+
+
 def test_every_event_on_a_line_of_its_own(harness_show, results):
     _, out, _ = harness_show(results.path, "bb-1", "--every")
     story = [" ".join(line.split()) for line in out.splitlines()]
@@ -90,7 +98,7 @@ def test_every_event_on_a_line_of_its_own(harness_show, results):
     ("arguments", "says"),
     [
         (["zz"], "has no request 'zz'"),
-        (["aa"], "2 requests begin with 'aa' (aa-1, aa-2, …): give more of the id"),
+        (["aa"], "3 requests begin with 'aa' (aa-1, aa-2, aa-22, …): give more of the id"),
     ],
 )
 def test_a_request_that_is_not_there_is_one_line(harness_show, results, arguments, says):

@@ -149,10 +149,13 @@ def test_counts_of_a_group(record, stalled, error_event, keepalive):
         "promised_kind": "periodic",
         "late_after_s": 16.0,
     }
-    counted_by = {"usage": 4, "events": 1}
     assert chat["tokens"] == {
-        **{"input": 40, "output": 27, "reasoning": 2, "cached": 1, "wasted": 0},
-        "counted_by": counted_by,
+        "input": 40,
+        "output": 27,
+        "reasoning": 2,
+        "cached": 1,
+        "wasted": 0,
+        "counted_by": {"usage": 4, "events": 1},
     }
 
 
