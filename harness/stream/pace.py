@@ -13,6 +13,9 @@ from harness.wire.sse import Comment, Event, Item
 # A shorter silence is the pace of generation, not waiting.
 WAIT_FLOOR_S: Final = 1.0
 
+# Enough to recognise a keepalive by its text.
+KEPT_TEXT_BYTES: Final = 512
+
 # A server that floods comments must not grow our memory.
 KEPT_INTERVALS: Final = 10_000
 
@@ -72,14 +75,14 @@ class Pace:
             self._wait(silent_s, covered=self._covered or (bool(items) and _is_sign_of_life(items[0])))
         self._covered = False
 
-    def comment(self, item: Comment, t: float, before: float, *, exact: bool, headers: float | None) -> None:
-        """A comment came at *t*; *before* is the moment of the last byte before its read."""
+    def comment(self, item: Comment, t: float, before: float, exact: bool, headers: float | None) -> None:
+        """A comment came at *t*; *before* is the moment of the last byte before it."""
         self.comments += 1
         if self.text is None:
-            self.text = item.text
+            self.text = item.raw[:KEPT_TEXT_BYTES].decode("utf-8", "replace")
         self._keepalive("comment", t, before, exact, headers)
 
-    def ping(self, t: float, before: float, *, exact: bool, headers: float | None) -> None:
+    def ping(self, t: float, before: float, exact: bool, headers: float | None) -> None:
         """An event without content came at *t*: a ping, or a delta of zero width."""
         self.pings += 1
         self._keepalive("ping", t, before, exact, headers)
@@ -107,7 +110,8 @@ class Pace:
         if exact:
             self._judge_periodic(t, headers)
             if self.promise is not None and self.promise.kind == "idle":
-                self._interval(kind, t - (before if last is None else max(before, last)))
+                if before < t:  # what came in the same read as something else followed no idle time
+                    self._interval(kind, t - before)
             elif last is not None:
                 self._interval(kind, t - last)
         self.last_keepalive = t

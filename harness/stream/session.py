@@ -15,6 +15,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
 from harness.gateways import Keepalive, Limits
+from harness.stream.ending import (
+    NOT_STREAMS,
+    SETTLED_BY_STREAM,
+    outcome_of_end,
+    outcome_of_terminal,
+    transport_error,
+)
+from harness.stream.firsts import Firsts
 from harness.stream.outcome import EndReason, Outcome, Phase
 from harness.stream.pace import Pace
 from harness.stream.stall import Clocks, StallBook, running
@@ -24,18 +32,13 @@ from harness.wire import errors
 from harness.wire.grammar import Grammar
 from harness.wire.signals import (
     BROKEN,
-    CONTENT,
     ERROR,
     KEEPALIVE,
     PROGRESS,
-    REASONING,
-    REFUSAL,
     TERMINAL,
-    TOOL,
-    VISIBLE,
     ErrorFacts,
 )  # fmt: skip
-from harness.wire.sse import Comment, EmptyBlock, Event, Item, Overflow, SseParser
+from harness.wire.sse import Comment, EmptyBlock, ErrorField, Event, Item, Overflow, SseParser
 
 # A read that may hold events of a window wider than this cannot time its earlier ones: a gap or
 # stall from them would blame the gateway for our own delay.
@@ -51,18 +54,8 @@ BURST_S = 0.050
 
 GAPS_PER_FLUSH = 256
 
-# Answers whose body is an error message, not a stream.
-NOT_STREAMS: Final = frozenset({"http_error", "not_a_stream"})
-
 _NOTHING: Final = -1
 _RARE: Final = KEEPALIVE | TERMINAL | ERROR | BROKEN
-
-_FIRSTS = (
-    (VISIBLE, "first_token"),
-    (CONTENT | REFUSAL, "first_content"),
-    (REASONING, "first_reasoning"),
-    (TOOL, "first_tool"),
-)
 
 
 class Session(OpenStream):
@@ -101,7 +94,8 @@ class Session(OpenStream):
         self.tls_s: float | None = None
         self.status: int | None = None
         self.response_headers: Mapping[str, str] = {}
-        self.first: dict[str, float] = {}  # first_event, first_token, … -> moment
+        self.firsts = Firsts()
+        self.first = self.firsts.moments
         self.events = self.bytes = self.reads = self.progress_count = 0
         self.terminal_at: float | None = None
         self.ended_at: float | None = None
@@ -112,13 +106,16 @@ class Session(OpenStream):
         self.error: ErrorFacts | None = None
         self.body = bytearray()  # of an answer that is no stream
         self._parser = SseParser()
-        self._seen = 0
         self._slow_s = math.inf if limits.progress.warn_s is None else limits.progress.warn_s
+        self._hush_s = math.inf if limits.silence.warn_s is None else limits.silence.warn_s
         self._last_exact: float | None = None
+        self._reading = True  # until what comes is no stream, or means nothing any more
         self._closing = False
+        self._torn = False  # a comment stands inside the event that is being read
+        self._add_moment, self._add_code = self.trace.moments.append, self.trace.codes.append
         self._on_gaps = on_gaps
         self._on_bytes = on_bytes
-        self._flushed = 0
+        self._flushed = self._unflushed = 0
 
     # What happens to the exchange, in order.
 
@@ -130,6 +127,7 @@ class Session(OpenStream):
 
     def sent(self, t: float) -> None:
         """The request is about to be written: this is `t0`."""
+        self._warn(self.limits.connect.warn_s, self.clocks.opened, t)
         self.clocks.t0 = t
         self._enter("before_headers")
 
@@ -147,6 +145,8 @@ class Session(OpenStream):
             self._settle("http_error", t)
         elif media_type != "text/event-stream":
             self._settle("not_a_stream", t)
+            self.violation("http.bad_content_type")
+        self._reading = self.outcome is None
 
     def feed(self, data: bytes, t: float, earliest: float | None = None) -> None:
         """Take the body bytes of one socket read.
@@ -159,24 +159,36 @@ class Session(OpenStream):
         clocks = self.clocks
         self.reads += 1
         self.bytes += len(data)
-        if self.outcome in NOT_STREAMS:
+        if not self._reading:
             self._keep_body(data, t)
             return
         before = clocks.last_byte
         items = self._parser.feed(data)
+        if earliest is None:
+            earliest = t
         # Only the last item of a late read has an exact moment; the others came since `earliest`.
-        wide = earliest is not None and t - earliest > UNCERTAIN_S and len(items) > 1
+        wide = t - earliest > UNCERTAIN_S and len(items) > 1
         if before is None:
             before = self._first_byte(t)
         elif self.outcome is None:
-            self.pace.silence(before, max(before, earliest) if wide and earliest is not None else t, items)
+            self._silence(before, max(before, earliest) if wide else t, items)
         clocks.last_byte = t
+        if items:
+            self._take(items, t, before, t - earliest if wide else None)
+        if (self._parser.pending_bytes > 0) is not clocks.pending:
+            clocks.pending = not clocks.pending
+            self.urgency += clocks.pending  # half the silence limit runs now
+        if self._on_bytes is not None:
+            self._on_bytes(data)
+
+    def _take(self, items: list[Item], t: float, before: float, window_s: float | None) -> None:
+        """Take the items of one read; all but the last may have come up to *window_s* before *t*."""
+        began = before
         left = len(items)
         events = 0
-        add_moment, add_code = self.trace.moments.append, self.trace.codes.append
         for item in items:
             left -= 1
-            exact = not wide or not left
+            exact = window_s is None or not left
             if item.__class__ is Event:
                 events += 1
                 signal = self.grammar.event(item.type, item.raw)
@@ -184,44 +196,55 @@ class Session(OpenStream):
                 signal = self._aside(item, t, before, exact)
                 if signal == _NOTHING:
                     continue
-            add_moment(t)
-            add_code(signal)
-            if not exact and earliest is not None:
-                self.uncertainties.append(t - earliest)
+            self._add_moment(t)
+            self._add_code(signal)
+            if not exact:
+                self.uncertainties.append(window_s or 0.0)
             if signal & PROGRESS:
                 self._progress(signal, t, exact)
-            if signal & _RARE and self.outcome is None:
+            if signal & _RARE:
                 self._rare(signal, t, before, exact)
+                if not self._reading:
+                    break  # whatever else came with it means nothing any more
+            before = t
         if events:
-            self._count_events(events, t, before, wide)
-        pending = self._parser.pending_bytes > 0
-        if pending and not clocks.pending:
-            self.urgency += 1  # half the silence limit runs now
-        clocks.pending = pending
-        if self._on_bytes is not None:
-            self._on_bytes(data)
+            if not self.events:
+                self.first["first_event"] = t
+            self.events += events
+            if events > BURST_EVENTS and window_s is None and self.outcome is None:
+                self.stalls.add_soft("burst", BURST_S, began, t)
+            if self._torn:
+                self._torn = self._parser.pending_bytes > 0
+        if len(self.trace.moments) >= BOUND:
+            self.trace.shorten()
+
+    def _silence(self, before: float, until: float, items: list[Item]) -> None:
+        self.pace.silence(before, until, items)
+        if until - before > self._hush_s:
+            self.stalls.add_soft("slow_progress", self._hush_s, before, until)
 
     def _progress(self, signal: int, t: float, exact: bool) -> None:
         """Book one piece of output; its gap counts only between two moments that are exact."""
-        if signal & ~self._seen:
+        if signal & ~self.firsts.seen:
             self._firsts(signal, t)
-        pace = self.pace
+        self.progress_count += 1
+        self.clocks.last_progress = t
         last = self._last_exact
-        if exact:
+        if not exact:
+            self._last_exact = None
+        else:
+            self._last_exact = t
             if last is not None:
+                pace = self.pace
                 gap_s = t - last
                 pace.gaps.append(gap_s)
                 if gap_s > pace.gap_max_s:
                     pace.gap_max_s, pace.gap_max_at = gap_s, last
                 if gap_s > self._slow_s:
                     self.stalls.add_soft("slow_progress", self._slow_s, last, t)
-                if len(pace.gaps) - self._flushed >= GAPS_PER_FLUSH:
+                self._unflushed += 1
+                if self._unflushed >= GAPS_PER_FLUSH:
                     self._flush_gaps()
-            self._last_exact = t
-        else:
-            self._last_exact = None
-        self.progress_count += 1
-        self.clocks.last_progress = t
         if self.stalls.watched:
             self._stall_over(t)
 
@@ -234,7 +257,7 @@ class Session(OpenStream):
             self._last_silence(t)
             self._open_gap(t)
             self.outcome = self._judge_end(reason, detail)
-        elif reason == "cut" and self.outcome in ("completed", "empty", "error_event"):
+        elif reason in ("cut", "bad_http") and self.outcome in SETTLED_BY_STREAM:
             self.violation("http.cut_after_end")
         if self.stalls.watched:
             self._stall_over(t)
@@ -242,6 +265,9 @@ class Session(OpenStream):
             media_type = self.response_headers.get("content-type", "")
             self.error = errors.from_http(self.status or 0, bytes(self.body), media_type)
         self._burst()
+        if self.outcome != "stalled" and self.clocks.t0 is not None:
+            self.clocks.phase = "after_terminal"  # whatever the end was
+            self._warn(self.limits.total.warn_s, self.clocks.t0, t)
         self._flush_gaps()
 
     # Limits.
@@ -271,6 +297,7 @@ class Session(OpenStream):
         if limit == "close":
             if self.outcome not in NOT_STREAMS:
                 stalls.add_soft("post_terminal_hang", first.limit_s, first.began, now)
+            self._close_now()
             return True
         if not stalls.watched:
             stalls.begin_hard(
@@ -281,6 +308,7 @@ class Session(OpenStream):
         self._last_silence(now)
         stalls.end_hard(now, fatal=True)
         self.outcome = "stalled"
+        self._close_now()
         return True
 
     def violation(self, rule: str) -> None:
@@ -301,9 +329,10 @@ class Session(OpenStream):
     def _first_byte(self, t: float) -> float:
         clocks = self.clocks
         clocks.first_byte = t
-        if clocks.phase == "before_first_byte":
+        if clocks.headers is not None:
             self.pace.first_byte(t, clocks.headers)
-            self._enter("before_first_token")
+            self._warn(self.limits.first_byte.warn_s, clocks.headers, t)
+        self._enter("before_first_token")
         return t if clocks.headers is None else clocks.headers
 
     def _enter(self, phase: Phase) -> None:
@@ -318,27 +347,19 @@ class Session(OpenStream):
 
     def _close_now(self) -> None:
         self._closing = True
+        self._reading = False
         self.urgency += 1
 
     def _firsts(self, signal: int, t: float) -> None:
-        new = signal & ~self._seen
-        self._seen |= signal & PROGRESS
-        if not signal & VISIBLE:
-            # Whitespace: the clocks of tokens and content wait for a character to see.
-            self._seen &= ~(signal & (CONTENT | REFUSAL))
-            new &= ~(CONTENT | REFUSAL)
-        else:
-            self._seen |= VISIBLE
-        for flags, name in _FIRSTS:
-            if new & flags and name not in self.first:
-                self.first[name] = t
-        if new & VISIBLE and self.clocks.phase == "before_first_token":
+        if self.firsts.note(signal, t) and self.clocks.phase == "before_first_token":
             self._warn(self.limits.first_token.warn_s, self.clocks.zero, t)
             self._enter("mid_stream")
 
     def _finish(self, signal: int, t: float) -> None:
         facts = self.grammar.facts
         if signal & BROKEN:
+            if self._torn:
+                self.violation("sse.split_by_comment")
             self.error = ErrorFacts("stream", "bad_data", None, facts.broken or "", True, "data.broken")
             self._settle("protocol_error", t)
             self._close_now()
@@ -352,21 +373,19 @@ class Session(OpenStream):
             self._settle("error_event", t)
             return
         self.terminal_at = t
-        if not facts.has_output:
-            self._settle("empty", t)
-        else:
-            whole = facts.finished or self.grammar.prefix != "chat"
-            self._settle("completed" if whole else "truncated", t)
+        self._settle(outcome_of_terminal(facts, needs_finish=self.grammar.prefix == "chat"), t)
 
     def _aside(self, item: Item, t: float, before: float, exact: bool) -> int:
         """Take what is no event; returns its signal, `COMMENT`, or `_NOTHING` to book."""
         if isinstance(item, Comment):
-            if self.outcome is None:
-                self.pace.comment(item, t, before, exact=exact, headers=self.clocks.headers)
+            self._torn = item.inside
+            self.pace.comment(item, t, before, self._exactly(exact), self.clocks.headers)
             return COMMENT
         if isinstance(item, EmptyBlock):
             return self.grammar.block(item) or _NOTHING
-        if isinstance(item, Overflow):
+        if isinstance(item, ErrorField):
+            self.violation("sse.error_field")
+        elif isinstance(item, Overflow):
             if self.outcome is None:
                 message = f"an event grew over {item.limit_bytes} bytes"
                 self.error = ErrorFacts("stream", "event_too_large", None, message, True, "sse.overflow")
@@ -376,48 +395,32 @@ class Session(OpenStream):
 
     def _rare(self, signal: int, t: float, before: float, exact: bool) -> None:
         if signal & KEEPALIVE:
-            self.pace.ping(t, before, exact=exact, headers=self.clocks.headers)
-        else:
+            self.pace.ping(t, before, self._exactly(exact), self.clocks.headers)
+        elif self.outcome is None:
             self._finish(signal, t)
 
-    def _count_events(self, events: int, t: float, before: float, wide: bool) -> None:
-        if not self.events:
-            self.first["first_event"] = t
-        self.events += events
-        if events > BURST_EVENTS and not wide and self.outcome is None:
-            self.stalls.add_soft("burst", BURST_S, before, t)
-        if len(self.trace.moments) >= BOUND:
-            self.trace.shorten()
+    def _exactly(self, exact: bool) -> bool:
+        """Whether a keepalive's interval counts: after the end nothing is promised any more."""
+        return exact and self.outcome is None
 
     def _keep_body(self, data: bytes, t: float) -> None:
         clocks = self.clocks
         if clocks.first_byte is None:
             clocks.first_byte = t
         clocks.last_byte = t
+        if self.outcome not in NOT_STREAMS:
+            return
         self.body += data[: ERROR_BODY_BYTES - len(self.body)]
         if len(self.body) >= ERROR_BODY_BYTES:
             self._close_now()
 
     def _judge_end(self, reason: EndReason, detail: str) -> Outcome:
-        facts = self.grammar.facts
-        if reason in ("aborted", "abandoned"):
-            return reason
-        if reason == "closed":
-            return "aborted"
         if reason == "eof" and self.status is not None:
             self.grammar.end_of_body()
-            if not facts.finished:
-                return "truncated"
-            if self.terminator == "required":
-                return "unterminated"
-            return "completed" if facts.has_output else "empty"
-        outcome: Outcome = (
-            "protocol_error" if reason == "bad_http"
-            else "connect_error" if reason == "connect_error"
-            else "no_response" if self.status is None
-            else "cut"
-        )  # fmt: skip
-        self.error = ErrorFacts("transport", reason, None, detail, True, f"transport.{reason}")
+            if self._parser.pending_bytes:
+                self.violation("sse.unfinished_event")
+        outcome = outcome_of_end(reason, self.status, self.grammar.facts, self.terminator)
+        self.error = transport_error(outcome, reason, detail)
         return outcome
 
     def _stall_over(self, t: float) -> None:
@@ -460,3 +463,4 @@ class Session(OpenStream):
         if self._on_gaps is not None and len(self.pace.gaps) > self._flushed:
             self._on_gaps(self.pace.gaps[self._flushed :])
             self._flushed = len(self.pace.gaps)
+        self._unflushed = 0

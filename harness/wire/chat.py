@@ -15,7 +15,16 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from harness.wire.grammar import PING_NAMES, Grammar, as_dict, as_int, as_text, text_signal
+from harness.wire.grammar import (
+    PING_NAMES,
+    Grammar,
+    as_dict,
+    as_int,
+    as_text,
+    looks_like_error,
+    overwrite,
+    text_signal,
+)  # fmt: skip
 from harness.wire.signals import (
     AUX,
     CONTENT,
@@ -47,6 +56,9 @@ FINISH: Final[dict[str, Finish]] = {
     "refusal": "refusal",
 }
 
+# OpenAI's own bound for `n`; a hostile server's indexes must not grow our memory.
+MOST_CHOICES: Final = 128
+
 
 class ChatGrammar(Grammar):
     """One Chat Completions stream."""
@@ -63,13 +75,15 @@ class ChatGrammar(Grammar):
 
     def chunk(self, name: str, body: dict[str, Any]) -> int:
         facts = self.facts
+        choices = body.get("choices")
         if name != "message":
             if name in PING_NAMES:
                 return KEEPALIVE
             if name == "error":
                 return self.error(body, name)
             facts.violate("chat.named_event")
-        choices = body.get("choices")
+            if choices is None:
+                return LIFECYCLE
         usage = body.get("usage")
         id_ = body.get("id")
         if id_ != facts.response_id and isinstance(id_, str) and id_:
@@ -80,65 +94,85 @@ class ChatGrammar(Grammar):
         if choices.__class__ is list and choices:
             for choice in choices:
                 signal |= self._choice(choice)
-                if facts.error is not None:
-                    return ERROR
+            if facts.error is not None:
+                return ERROR
         elif not usage:
             signal = self._without_choices(body, choices)
         if usage.__class__ is dict and usage:
             signal |= self._usage(usage, alone=not choices)
         if signal & PROGRESS:
             facts.has_output = True
+            signal &= ~KEEPALIVE  # one choice of several had a sign of life only
         return signal or LIFECYCLE
 
     def _choice(self, choice: Any) -> int:
-        facts = self.facts
         if choice.__class__ is not dict:
-            facts.violate("chat.bad_choice")
+            self.facts.violate("chat.bad_choice")
             return 0
-        index = as_int(choice.get("index", 0)) or 0
         delta = choice.get("delta")
         if delta.__class__ is not dict:
             # Some relays send the whole message in the only chunk; null stands for an empty delta.
             delta = as_dict(choice.get("message"))
-        signal = self._delta(delta)
-        if index in self._finished:
-            if signal & PROGRESS:
-                facts.violate("chat.delta_after_finish")
-        elif index not in self._open:
-            self._open.add(index)
-            facts.finished = False
-            if not delta.get("role"):
-                facts.violate("chat.no_role")
+        content = delta.get("content")
+        signal = text_signal(content, CONTENT) if content.__class__ is str else 0
+        if len(delta) > 1 or not signal:
+            signal = self._delta(delta, signal)
+        index = choice.get("index", 0)
+        if index.__class__ is not int:
+            index = as_int(index) or 0
+        if index not in self._open:
+            self._unopened(index, delta, signal)
         reason = choice.get("finish_reason")
         if reason is not None:
-            self._finish(index, reason)
+            self._finish(index, reason, choice)
+        if choice.get("error"):
+            self.error(choice, "message", "chunk.choice_error")
         if not signal and choice.get("logprobs"):
             return AUX
         return signal
 
-    def _delta(self, delta: dict[str, Any]) -> int:
+    def _unopened(self, index: int, delta: dict[str, Any], signal: int) -> None:
+        """Take the first delta of a choice, or one of a choice that had finished."""
+        facts = self.facts
+        if index in self._finished:
+            if signal & PROGRESS:
+                facts.violate("chat.delta_after_finish")
+        elif len(self._open) + len(self._finished) >= MOST_CHOICES:
+            facts.violate("chat.too_many_choices")
+        else:
+            self._open.add(index)
+            facts.finished = False
+            if not delta.get("role"):
+                facts.violate("chat.no_role")
+
+    def _delta(self, delta: dict[str, Any], signal: int) -> int:
+        """Return the signal of a delta whose text `content` means *signal*."""
         content = delta.get("content")
-        signal = text_signal(content, CONTENT) if content.__class__ is str else 0
-        if len(delta) == 1 and signal:
-            return signal
-        if content.__class__ is list:
+        if content.__class__ is list:  # Mistral: parts, some of them thinking
             for part in content:
-                signal |= text_signal(as_dict(part).get("text"), CONTENT)
+                found = as_dict(part)
+                signal |= text_signal(found.get("text"), CONTENT)
+                thoughts = found.get("thinking")
+                for thought in thoughts if isinstance(thoughts, list) else ():
+                    signal |= text_signal(as_dict(thought).get("text"), REASONING)
         signal |= text_signal(delta.get("reasoning_content"), REASONING)
         signal |= text_signal(delta.get("reasoning"), REASONING)
-        if not signal & REASONING and delta.get("reasoning_details").__class__ is list:
-            for part in delta["reasoning_details"]:
+        details = delta.get("reasoning_details")
+        if not signal & REASONING and details.__class__ is list:
+            for part in details:
                 detail = as_dict(part)
                 signal |= text_signal(
                     detail.get("text") or detail.get("summary") or detail.get("data"), REASONING
                 )
-        if refusal := text_signal(delta.get("refusal"), REFUSAL):
+        refusal = text_signal(delta.get("refusal"), REFUSAL)
+        if refusal & REFUSAL:
             self._refused = True
-            signal |= refusal
+        signal |= refusal
         calls = delta.get("tool_calls")
         if calls.__class__ is list:
             for call in calls:
-                signal |= _function(as_dict(call).get("function"))
+                found = as_dict(call)
+                signal |= _function(found.get("function")) | _function(found.get("custom"))
         signal |= _function(delta.get("function_call"))
         audio = as_dict(delta.get("audio"))
         if audio.get("data") or audio.get("transcript") or delta.get("images"):
@@ -147,18 +181,22 @@ class ChatGrammar(Grammar):
             signal &= ~KEEPALIVE
         return signal
 
-    def _finish(self, index: int, reason: Any) -> None:
+    def _finish(self, index: int, reason: Any, choice: dict[str, Any]) -> None:
         facts = self.facts
         if not isinstance(reason, str) or not reason:
             facts.violate("chat.finish_empty")
             return
         if reason == "error":  # OpenRouter's own finish reason, also seen without an error object
-            facts.error = ErrorFacts(
-                "stream", "error", None, "finish_reason is error", True, "chunk.finish_error"
-            )
+            if not choice.get("error"):
+                facts.error = ErrorFacts(
+                    "stream", "error", None, "finish_reason is error", True, "chunk.finish_error"
+                )
             return
-        self._finished.setdefault(index, reason)
-        self._open.discard(index)
+        if index in self._open:
+            self._open.remove(index)
+            self._finished[index] = reason
+        if not self._finished:
+            return
         first = min(self._finished)
         facts.finish = FINISH.get(self._finished[first], "other")
         if self._refused and facts.finish == "stop":
@@ -167,13 +205,13 @@ class ChatGrammar(Grammar):
 
     def _without_choices(self, body: dict[str, Any], choices: Any) -> int:
         facts = self.facts
-        if body.get("object") == "error":  # FastChat, SGLang: an error without an error key
-            return self.error(body, "message", "data.object_error")
         kind = as_text(body.get("type"))
         if kind in PING_NAMES:
             return KEEPALIVE
         if kind == "error":
             return self.error(body, "message")
+        if (choices is None or body.get("object") == "error") and (shape := looks_like_error(body)):
+            return self.error(body, "message", shape)
         if body.get("moderation"):
             return AUX
         if choices is None:
@@ -190,16 +228,15 @@ class ChatGrammar(Grammar):
                 facts.violate("chat.usage_twice")
         if not self.usage_requested and facts.usage is None:
             facts.violate("chat.usage_unrequested")
-        facts.usage = Usage(
-            input=as_int(usage.get("prompt_tokens")),
-            output=as_int(usage.get("completion_tokens")),
-            reasoning=as_int(as_dict(usage.get("completion_tokens_details")).get("reasoning_tokens")),
-            cached=as_int(as_dict(usage.get("prompt_tokens_details")).get("cached_tokens")),
+        known = facts.usage or Usage()
+        details = as_dict(usage.get("completion_tokens_details"))
+        facts.usage = found = Usage(
+            input=overwrite(known.input, usage.get("prompt_tokens")),
+            output=overwrite(known.output, usage.get("completion_tokens")),
+            reasoning=overwrite(known.reasoning, details.get("reasoning_tokens")),
+            cached=overwrite(known.cached, as_dict(usage.get("prompt_tokens_details")).get("cached_tokens")),
         )
-        total = as_int(usage.get("total_tokens"))
-        parts = (facts.usage.input, facts.usage.output)
-        if total is not None and None not in parts and total != sum(p or 0 for p in parts):
-            facts.violate("chat.usage_total")
+        self.check_total(usage, found)
         return USAGE
 
     def done(self) -> int:
@@ -230,4 +267,6 @@ def _function(function: Any) -> int:
     """A tool call makes progress with its name or with a piece of its arguments."""
     if function.__class__ is not dict:
         return 0
-    return TOOL | VISIBLE if function.get("name") or function.get("arguments") else 0
+    if function.get("name") or function.get("arguments") or function.get("input"):
+        return TOOL | VISIBLE
+    return 0

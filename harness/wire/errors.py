@@ -10,18 +10,23 @@ from typing import Any, Final, Literal
 import msgspec
 
 from harness.wire.signals import ErrorFacts
+from harness.wire.sse import Event, SseParser
 
 # Anthropic's and OpenAI's documented types, and what relays add to them. A human or another request
 # is needed for these; everything else that breaks a stream is worth sending the whole request again.
 _NOT_RETRYABLE: Final = frozenset({
-    "invalid_request_error", "invalid_prompt", "context_length_exceeded", "exceed_context_size_error",
+    "context_length_exceeded", "exceed_context_size_error",
     "authentication_error", "permission_error", "permission_denied", "not_found_error", "not_supported_error",
-    "request_too_large", "billing_error", "insufficient_quota", "invalid_api_key", "model_not_found",
-    "badrequesterror", "authenticationerror", "notfounderror", "permissiondeniederror",
+    "request_too_large", "model_not_found", "unauthorized", "forbidden", "not_found",
+    "badrequesterror", "authenticationerror", "notfounderror", "permissiondeniederror", "invalidrequesterror",
     "unprocessableentityerror", "contextwindowexceedederror", "contentpolicyviolationerror",
-    "bio_policy", "misalignment_policy_violation", "data_residency_mismatch", "content_filter",
+    "bio_policy", "misalignment_policy_violation", "data_residency_mismatch",
+    "empty_image_file", "failed_to_download_image",
 })  # fmt: skip
-_NOT_RETRYABLE_PREFIXES: Final = ("content_policy", "invalid_", "billing_", "unsupported_")
+_NOT_RETRYABLE_PREFIXES: Final = ("invalid_", "unsupported_", "content_policy", "content_filter", "image_")
+
+# Whatever the status says, only a human with a credit card can help.
+_MONEY: Final = ("quota", "billing", "spend", "credit", "payment", "insufficient_")
 
 _RETRYABLE: Final = frozenset({
     "server_error", "api_error", "overloaded_error", "timeout_error", "rate_limit_error",
@@ -29,6 +34,9 @@ _RETRYABLE: Final = frozenset({
     "internalservererror", "service_unavailable",
     "engine_overloaded", "upstream_rate_limit", "conflict_error",
 })  # fmt: skip
+
+# More of a message is kept by nobody; a server may send megabytes of it.
+KEPT_CHARS: Final = 4096
 
 # What the official SDKs send again by themselves: 408, 409, 429 and every 5xx.
 _RETRYABLE_STATUS: Final = frozenset({408, 409, 429})
@@ -40,27 +48,26 @@ def retryable_status(status: int) -> bool:
 
 
 def retryable(type_: str | None, code: str | None, status: int | None = None) -> bool:
-    """Return whether sending the whole request again can help, by type and code, then by status.
+    """Return whether sending the whole request again can help.
 
-    A quota or billing 429 needs a human, whatever its status says. An error that says nothing of
-    itself broke the stream, and a broken stream is worth another try.
+    A quota or billing error needs a human, whatever its status says. Else an HTTP error (*status* is
+    given) is judged by its status, as the official SDKs do, and one inside a stream by code and
+    type. A stream's error that says nothing of itself broke the stream, and a broken stream is worth
+    another try; a 2xx that is no stream says nothing of the kind.
     """
-    for word in (code, type_):
-        if word is None:
-            continue
-        low = word.lower()
-        if low in _NOT_RETRYABLE or low.startswith(_NOT_RETRYABLE_PREFIXES):
-            return False
+    words = [word.lower() for word in (code, type_) if word is not None]
+    if any(money in word for word in words for money in _MONEY):
+        return False
     if status is not None and not 200 <= status < 300:
         return retryable_status(status)
-    for word in (code, type_):
-        if word is None:
-            continue
-        if word.lower() in _RETRYABLE:
+    if any(word in _NOT_RETRYABLE or word.startswith(_NOT_RETRYABLE_PREFIXES) for word in words):
+        return False
+    for word in words:
+        if word in _RETRYABLE:
             return True
-        if word.isdigit() and 400 <= int(word) < 600:
+        if len(word) == 3 and word.isascii() and word.isdigit() and word >= "400":
             return retryable_status(int(word))
-    return True
+    return status is None
 
 
 def from_object(
@@ -72,37 +79,53 @@ def from_object(
         nested = inner.get("error")  # some relays wrap the wrapper
         source: dict[str, Any] = nested if isinstance(nested, dict) else inner
     elif isinstance(inner, str) and inner:
-        source = {**body, "message": body.get("message") or inner}
+        said = body.get("message") or body.get("error_description") or body.get("detail")
+        source = {"code": inner, **body, "message": said} if said else {**body, "message": inner}
     else:
         source = body
-    type_ = _text(source.get("type"))
-    if type_ == "error":  # the frame's own name, not a kind of error
-        type_ = None
-    code = _text(source.get("code"))
+    type_ = _kind(source.get("type"))
+    code = _text(source.get("code")) or _text(source.get("error_code")) or _text(source.get("status_code"))
     if code is None and isinstance(details := source.get("details"), dict):
         code = _text(details.get("error_code"))
-    message = _text(source.get("message")) or _text(source.get("detail")) or _text(body.get("message")) or ""
+    message = _text(source.get("message")) or _detail(source.get("detail")) or _text(body.get("message"))
+    if message is None:
+        message = _text(source.get("text")) or ""
     if type_ is None and source is not body:
-        outer = _text(body.get("type"))
-        type_ = None if outer in (None, "error") or outer.startswith("response.") else outer
+        type_ = _kind(body.get("type"))
     return ErrorFacts(layer, type_, code, message, retryable(type_, code, status), shape)
 
 
 def from_http(status: int, body: bytes, content_type: str) -> ErrorFacts:
     """Return the facts of an HTTP error (or a 2xx that is no stream) with this *body*, cut or whole."""
-    try:
-        parsed = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        parsed = None
+    parsed = _json(body)
+    if parsed is None:
+        parsed = _first_event(body, content_type)
     if isinstance(parsed, dict) and (parsed.get("error") or "message" in parsed or "detail" in parsed):
         return from_object(parsed, _http_shape(parsed), "http", status)
     text = body.decode("utf-8", "replace").strip()
-    if not text:
-        return ErrorFacts("http", None, str(status), "", retryable(None, None, status), "http.empty")
-    if text[:1] == "<" or "html" in content_type:
-        return ErrorFacts("http", None, str(status), _title(text), retryable(None, None, status), "http.html")
     shape = "http.json" if parsed is not None else "http.text"
-    return ErrorFacts("http", None, str(status), text, retryable(None, None, status), shape)
+    if not text:
+        shape = "http.empty"
+    elif text[0] == "<" or "html" in content_type.lower():
+        shape, text = "http.html", _title(text)
+    return ErrorFacts("http", None, None, text, retryable(None, None, status), shape)
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _first_event(body: bytes, content_type: str) -> Any:
+    """Return the object in the first event: some gateways word even a 4xx as an event stream."""
+    if "event-stream" not in content_type.lower() and not body.startswith((b"data:", b"event:")):
+        return None
+    for item in SseParser().feed(body + b"\n\n"):
+        if isinstance(item, Event):
+            return _json(item.raw)
+    return None
 
 
 def _http_shape(body: dict[str, Any]) -> str:
@@ -110,9 +133,8 @@ def _http_shape(body: dict[str, Any]) -> str:
     if body.get("type") == "error" and isinstance(error, dict):
         return "http.anthropic"
     if isinstance(error, dict):
-        return (
-            "http.openrouter" if isinstance(error.get("code"), int) and "type" not in error else "http.openai"
-        )
+        numbered = isinstance(error.get("code"), int) and "type" not in error
+        return "http.openrouter" if numbered else "http.openai"
     if body.get("object") == "error":
         return "http.sglang"
     return "http.flat"
@@ -134,4 +156,18 @@ def _text(value: Any) -> str | None:
         return None
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value)
+    return str(value)[:KEPT_CHARS]
+
+
+def _kind(value: Any) -> str | None:
+    """Return *value* as a kind of error; the name of the frame itself is none."""
+    kind = _text(value)
+    return None if kind == "error" or (kind or "").startswith("response.") else kind
+
+
+def _detail(value: Any) -> str | None:
+    """Return the text of FastAPI's ``detail``, which is a list of objects when validation failed."""
+    if isinstance(value, list):
+        said = [_text(entry.get("msg")) for entry in value if isinstance(entry, dict)]
+        return "; ".join(text for text in said if text) or None
+    return _text(value)

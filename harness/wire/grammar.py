@@ -6,12 +6,13 @@ It never raises on what a server sent: bytes that are not the protocol set `Fact
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 import msgspec
 
 from harness.wire import errors
-from harness.wire.signals import BROKEN, ERROR, KEEPALIVE, LIFECYCLE, TERMINAL, VISIBLE, Facts
+from harness.wire.signals import BROKEN, ERROR, KEEPALIVE, LIFECYCLE, TERMINAL, VISIBLE, Facts, Usage
 from harness.wire.sse import EmptyBlock
 
 _decode = msgspec.json.Decoder().decode
@@ -58,17 +59,16 @@ class Grammar:
         facts = self.facts
         if facts.terminal or facts.error is not None:
             return self._after_end(name, raw)
-        if not raw:
-            facts.violate("sse.empty_event_hazard")
-            return KEEPALIVE if name in PING_NAMES else LIFECYCLE
+        if not raw or raw.isspace():
+            return self._no_data(name)
         if raw[0] == 91 and raw.startswith(b"[DONE]"):
             return self.done()
         try:
             body = _decode(raw)
         except (msgspec.DecodeError, RecursionError):
-            body = self._decode_leniently(raw)
+            body = _decode_leniently(raw)
         if body.__class__ is not dict:
-            return self._no_object(name, raw)
+            return self._no_object(name, raw, body)
         if body.get("error"):
             return self.error(body, name)
         return self.chunk(name, body)
@@ -89,6 +89,13 @@ class Grammar:
             self.facts.violate("sse.split_by_comment")
         return KEEPALIVE if block.type in PING_NAMES else 0
 
+    def _no_data(self, name: str) -> int:
+        """Take an event without data: only its name can mean something."""
+        self.facts.violate("sse.empty_event_hazard")
+        if name == "error":
+            return self.error({}, name, "event.error_empty")
+        return KEEPALIVE if name in PING_NAMES else LIFECYCLE
+
     def end_of_body(self) -> None:
         """Note what is missing now that the body has ended."""
 
@@ -100,17 +107,11 @@ class Grammar:
         self.facts.error = errors.from_object(body, shape)
         return ERROR
 
-    def _decode_leniently(self, raw: bytes) -> Any:
-        """Decode JSON whose strings hold malformed UTF-8 or raw control characters; None if it is no JSON."""
-        try:
-            return _decode(raw.decode("utf-8", "replace").translate(_CONTROLS).encode())
-        except (msgspec.DecodeError, RecursionError):
-            return None
-
-    def _no_object(self, name: str, raw: bytes) -> int:
+    def _no_object(self, name: str, raw: bytes, body: Any) -> int:
         text = raw[:_EXCERPT].decode("utf-8", "replace")
         if name == "error":
-            return self.error({"message": text}, name, "event.error_text")
+            message = body if isinstance(body, str) else raw.decode("utf-8", "replace")
+            return self.error({"message": message}, name, "event.error_text")
         if name in PING_NAMES:
             return KEEPALIVE
         if name not in ("message", "") and not self.knows(name):
@@ -118,6 +119,14 @@ class Grammar:
             return LIFECYCLE
         self.facts.broken = f"data is not a JSON object: {text}"
         return BROKEN
+
+    def check_total(self, sent: dict[str, Any], usage: Usage) -> None:
+        """Count a total that is not the sum of its parts."""
+        total = as_int(sent.get("total_tokens"))
+        if total is None or usage.input is None or usage.output is None:
+            return
+        if total != usage.input + usage.output:
+            self.facts.violate(f"{self.prefix}.usage_total")
 
     def knows(self, name: str) -> bool:
         """Return whether *name* is an event of this protocol."""
@@ -127,17 +136,46 @@ class Grammar:
         """What follows the end is a violation, but for the ends of the end that gateways add."""
         if raw.startswith(b"[DONE]") and not self._done_counts_after_end():
             return TERMINAL
-        if name in PING_NAMES or (self.facts.error is not None and b'"message_stop"' in raw):
-            return KEEPALIVE if name in PING_NAMES else TERMINAL
+        if self.facts.error is not None and (name == "message_stop" or b'"message_stop"' in raw):
+            return TERMINAL
         self.facts.violate(self.after_terminal_rule)
-        return LIFECYCLE
+        return KEEPALIVE if name in PING_NAMES else LIFECYCLE
 
     def _done_counts_after_end(self) -> bool:
         return False
 
 
-# JSON forbids raw control characters in strings; gateways that build frames by hand let them through.
-_CONTROLS: Final = dict.fromkeys(range(32), " ")
+def _decode_leniently(raw: bytes) -> Any:
+    """Decode JSON that only a strict decoder refuses, as the official SDKs do; None if it is no JSON.
+
+    Malformed UTF-8, raw control characters, NaN among log probabilities, an emoji cut in two between
+    two deltas, which leaves half a surrogate pair in each.
+    """
+    try:
+        return json.loads(raw.decode("utf-8", "replace"), strict=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+def looks_like_error(body: dict[str, Any]) -> str | None:
+    """Return the shape of an error frame that has no ``error`` key, None if *body* is none.
+
+    FastChat and SGLang say ``object: error``, FastChat's workers a number in ``error_code``, others
+    only ``code`` (or an HTTP ``status``) and ``message`` where an event of the protocol should be.
+    """
+    if body.get("object") == "error":
+        return "data.object_error"
+    if body.get("error_code") and isinstance(body["error_code"], int | str):
+        return "data.error_code"
+    if not as_text(body.get("message")):
+        return None
+    for code in (body.get("code"), body.get("status"), body.get("status_code")):
+        if (number := as_int(code)) is not None and 400 <= number < 600:
+            return "data.error_flat"
+    kind = as_text(body.get("type")).lower()
+    if "error" in kind or (as_text(body.get("code")) and not kind):
+        return "data.error_flat"
+    return None
 
 
 def as_int(value: Any) -> int | None:
@@ -147,6 +185,12 @@ def as_int(value: Any) -> int | None:
     if isinstance(value, int):
         return value
     return int(value) if isinstance(value, float) and value.is_integer() else None
+
+
+def overwrite(known: int | None, sent: Any) -> int | None:
+    """Return the newer of two counts: they are cumulative, so they replace and never add."""
+    count = as_int(sent)
+    return known if count is None else count
 
 
 def as_dict(value: Any) -> dict[str, Any]:

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from harness.wire.grammar import PING_NAMES, Grammar, as_dict, as_int, as_text, text_signal
+from harness.wire.grammar import (
+    PING_NAMES,
+    Grammar,
+    as_dict,
+    as_int,
+    as_text,
+    looks_like_error,
+    overwrite,
+    text_signal,
+)
 from harness.wire.signals import (
     AUX,
     CONTENT,
@@ -19,6 +28,7 @@ from harness.wire.signals import (
     TERMINAL,
     TOOL,
     USAGE,
+    VISIBLE,
     Finish,
     Usage,
 )  # fmt: skip
@@ -74,6 +84,8 @@ FITTING: Final[dict[str, frozenset[str]]] = {
     "compaction": frozenset({"compaction_delta"}),
 }
 
+CALLS: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
+
 FINISH: Final[dict[str, Finish]] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -115,6 +127,8 @@ class MessagesGrammar(Grammar):
         if kind == "error":
             return self.error(body, name)
         if kind not in EVENTS:
+            if name == "message" and (shape := looks_like_error(body)):
+                return self.error(body, name, shape)
             facts.violate("msg.unknown_event")
             return LIFECYCLE
         state, violation = NEXT[self._state, kind]
@@ -129,9 +143,10 @@ class MessagesGrammar(Grammar):
         if name == "message":
             self.facts.violate("msg.no_event_name")
             return as_text(kind)
+        if name in PING_NAMES:
+            return name
         if not isinstance(kind, str):
-            if name not in PING_NAMES:
-                self.facts.violate("msg.no_type")
+            self.facts.violate("msg.no_type")
             return name
         self.facts.violate("msg.type_mismatch")
         return kind if kind in EVENTS else name
@@ -178,8 +193,12 @@ class MessagesGrammar(Grammar):
         kind = block.get("type")
         self._kind = kind if isinstance(kind, str) else None
         signal = text_signal(block.get("text"), CONTENT) | text_signal(block.get("thinking"), REASONING)
-        if signal & PROGRESS or self._kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
+        if self._kind in CALLS:
             self.facts.has_output = True  # a call without arguments is an answer too
+            if block.get("input"):
+                signal |= TOOL | VISIBLE  # all arguments at once
+        if signal & PROGRESS:
+            self.facts.has_output = True
         return signal or AUX
 
     def _delta(self, body: dict[str, Any]) -> int:
@@ -210,10 +229,10 @@ class MessagesGrammar(Grammar):
             known = facts.usage or Usage()
             details = as_dict(usage.get("output_tokens_details"))
             facts.usage = Usage(
-                input=_overwrite(known.input, usage.get("input_tokens")),
-                output=_overwrite(known.output, usage.get("output_tokens")),
-                reasoning=_overwrite(known.reasoning, details.get("thinking_tokens")),
-                cached=_overwrite(known.cached, usage.get("cache_read_input_tokens")),
+                input=overwrite(known.input, usage.get("input_tokens")),
+                output=overwrite(known.output, usage.get("output_tokens")),
+                reasoning=overwrite(known.reasoning, details.get("thinking_tokens")),
+                cached=overwrite(known.cached, usage.get("cache_read_input_tokens")),
             )
         return USAGE
 
@@ -221,9 +240,3 @@ class MessagesGrammar(Grammar):
         facts = self.facts
         if facts.finished and not facts.terminal and facts.error is None:
             facts.violate("msg.stop_missing")
-
-
-def _overwrite(known: int | None, sent: Any) -> int | None:
-    """Counts in ``message_delta`` are cumulative and final: they replace, they never add."""
-    count = as_int(sent)
-    return known if count is None else count

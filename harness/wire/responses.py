@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from harness.wire.grammar import PING_NAMES, Grammar, as_dict, as_int, as_text, text_signal
+from harness.wire.grammar import PING_NAMES, Grammar, as_dict, as_int, as_text, looks_like_error, text_signal
 from harness.wire.signals import (
     AUX,
     CONTENT,
     KEEPALIVE,
     LIFECYCLE,
     MEDIA,
-    PROGRESS,
     REASONING,
     REFUSAL,
     TERMINAL,
@@ -73,6 +72,9 @@ ECHOES: Final[dict[str, tuple[str, str]]] = {
     "response.reasoning_summary_text.done": ("response.reasoning_summary_text.delta", "text"),
     "response.function_call_arguments.done": ("response.function_call_arguments.delta", "arguments"),
     "response.custom_tool_call_input.done": ("response.custom_tool_call_input.delta", "input"),
+    "response.mcp_call_arguments.done": ("response.mcp_call_arguments.delta", "arguments"),
+    "response.code_interpreter_call_code.done": ("response.code_interpreter_call_code.delta", "code"),
+    "response.audio.transcript.done": ("response.audio.transcript.delta", "transcript"),
 }
 
 TERMINALS: Final = frozenset({
@@ -108,8 +110,19 @@ EVENTS: Final = LIFECYCLES | TERMINALS | AUXES | DELTAS.keys() | OPENS.keys() | 
 
 INCOMPLETE: Final[dict[str, Finish]] = {"max_output_tokens": "length", "content_filter": "filter"}
 
-# Output items that are an answer without any text.
-_CALLS: Final = frozenset({"function_call", "custom_tool_call", "mcp_call", "shell_call", "computer_call"})
+# Output items that are an answer without any text, because the client has to run something. Tools
+# that the server runs by itself (web search, MCP, …) only lead to an answer.
+CALLS: Final = frozenset({
+    "function_call", "custom_tool_call", "shell_call", "local_shell_call", "computer_call",
+    "apply_patch_call",
+})  # fmt: skip
+CALL_DELTAS: Final = frozenset({
+    "response.function_call_arguments.delta", "response.custom_tool_call_input.delta",
+    "response.shell_call_command.added", "response.shell_call_command.delta",
+})  # fmt: skip
+
+# A hostile server's indexes must not grow our memory; no answer has so many items and parts.
+MOST_PLACES: Final = 10_000
 
 
 class ResponsesGrammar(Grammar):
@@ -120,7 +133,8 @@ class ResponsesGrammar(Grammar):
 
     def __init__(self, *, usage_requested: bool = False) -> None:
         super().__init__(usage_requested=usage_requested)
-        self._created = False
+        self._created = False  # or excused: it is missed only once
+        self._created_came = False
         self._opened: set[tuple[Any, ...]] = set()
         self._open: set[tuple[Any, ...]] = set()
         self._lengths: dict[tuple[Any, ...], int] = {}
@@ -141,14 +155,12 @@ class ResponsesGrammar(Grammar):
             self._numbered(number)
         delta = DELTAS.get(kind)
         if delta is not None:
-            if not self._created:
-                self._missed_created()
             return self._delta(kind, body, *delta)
         if kind in PING_NAMES:
             return KEEPALIVE
         if kind not in EVENTS:
-            if body.get("object") == "error":
-                return self.error(body, name, "data.object_error")
+            if name == "message" and (shape := looks_like_error(body)):
+                return self.error(body, name, shape)
             facts.violate("resp.unknown_event")
             return LIFECYCLE
         if kind in TERMINALS:
@@ -160,7 +172,7 @@ class ResponsesGrammar(Grammar):
         if kind in OPENS:
             return self._opens(kind, body)
         if kind in CLOSES:
-            self._open.discard(self._key(body, CLOSES[kind]))
+            self._closes(self._key(body, CLOSES[kind]))
         elif kind in ECHOES:
             self._echo(kind, body)
         return AUX
@@ -172,9 +184,10 @@ class ResponsesGrammar(Grammar):
         if name == "message":
             self.facts.violate("resp.no_event_name")
             return as_text(kind)
+        if name in PING_NAMES:
+            return name
         if not isinstance(kind, str):
-            if name not in PING_NAMES:
-                self.facts.violate("resp.no_type")
+            self.facts.violate("resp.no_type")
             return name
         self.facts.violate("resp.type_mismatch")
         return kind if kind in EVENTS else name
@@ -195,9 +208,9 @@ class ResponsesGrammar(Grammar):
 
     def _lifecycle(self, kind: str, response: dict[str, Any]) -> int:
         if kind == "response.created":
-            if self._created and self.facts.response_id is not None:
+            if self._created_came:
                 self.facts.violate("resp.created_twice")
-            self._created = True
+            self._created = self._created_came = True
         elif kind == "response.queued":
             self._created = True
         elif not self._created:
@@ -218,15 +231,26 @@ class ResponsesGrammar(Grammar):
 
     def _opens(self, kind: str, body: dict[str, Any]) -> int:
         key = self._key(body, OPENS[kind])
-        self._opened.add(key)
-        self._open.add(key)
-        if kind == "response.output_item.added" and as_text(as_dict(body.get("item")).get("type")) in _CALLS:
+        if len(self._opened) < MOST_PLACES:
+            self._opened.add(key)
+            self._open.add(key)
+        if kind == "response.output_item.added" and as_text(as_dict(body.get("item")).get("type")) in CALLS:
             self._called = self.facts.has_output = True
         return LIFECYCLE
+
+    def _closes(self, key: tuple[Any, ...]) -> None:
+        self._open.discard(key)
+        if len(key) == 1 and (parts := {k for k in self._open if k[0] == key[0]}):
+            self._open -= parts
+            self.facts.violate("resp.part_open_at_item_end")
 
     def _delta(self, kind: str, body: dict[str, Any], channel: int, field: str) -> int:
         text = body.get(field)
         signal = text_signal(text, channel)
+        if signal == KEEPALIVE:
+            return signal  # a fake delta that relays send as a sign of life: it belongs to no item
+        if not self._created:
+            self._missed_created()
         if not signal:
             return LIFECYCLE
         index = as_int(body.get("output_index"))
@@ -240,20 +264,20 @@ class ResponsesGrammar(Grammar):
             self._require((index,), "resp.no_item")
         else:
             key = (index, None)
-        if signal & PROGRESS:
-            self.facts.has_output = True
-            lengths = self._lengths
-            place = (kind, *key)
+        self.facts.has_output = True
+        lengths = self._lengths
+        place = (kind, *key)
+        if place in lengths or len(lengths) < MOST_PLACES:
             lengths[place] = lengths.get(place, 0) + len(text or ())
-            if channel == REFUSAL:
-                self._refused = True
-            elif channel == TOOL:
-                self._called = True
+        if channel == REFUSAL:
+            self._refused = True
+        elif kind in CALL_DELTAS:
+            self._called = True
         return signal
 
     def _require(self, key: tuple[Any, ...], rule: str) -> None:
         """Count once per item or part that it was never announced."""
-        if key not in self._opened:
+        if key not in self._opened and len(self._opened) < MOST_PLACES:
             self._opened.add(key)
             self.facts.violate(rule)
 
@@ -282,13 +306,16 @@ class ResponsesGrammar(Grammar):
             self._missed_created()
         if kind == "response.done":
             facts.violate("resp.done_alias")
-        if self._open and kind != "response.incomplete":
+        incomplete = kind == "response.incomplete" or status == "incomplete"
+        if self._open and not incomplete:
             facts.violate("resp.item_open_at_end")
         self._usage(as_dict(response.get("usage")))
         self._output(response.get("output"))
-        if kind == "response.incomplete" or status == "incomplete":
+        if incomplete:
             reason = as_dict(response.get("incomplete_details")).get("reason")
             facts.finish = INCOMPLETE.get(reason, "other") if isinstance(reason, str) else "other"
+        elif status == "cancelled":
+            facts.finish = "other"
         else:
             facts.finish = "refusal" if self._refused else "tool" if self._called else "stop"
         facts.terminal = facts.finished = True
@@ -303,17 +330,13 @@ class ResponsesGrammar(Grammar):
             reasoning=as_int(as_dict(usage.get("output_tokens_details")).get("reasoning_tokens")),
             cached=as_int(as_dict(usage.get("input_tokens_details")).get("cached_tokens")),
         )
-        total = as_int(usage.get("total_tokens"))
-        if None not in (total, found.input, found.output) and total != (found.input or 0) + (
-            found.output or 0
-        ):
-            self.facts.violate("resp.usage_total")
+        self.check_total(usage, found)
 
     def _output(self, output: Any) -> None:
         """An answer that came only in the terminal event is output too, though not a streamed one."""
         for item in output if isinstance(output, list) else ():
             found = as_dict(item)
-            if as_text(found.get("type")) in _CALLS:
+            if as_text(found.get("type")) in CALLS:
                 self._called = self.facts.has_output = True
             content = found.get("content")
             for part in content if isinstance(content, list) else ():
