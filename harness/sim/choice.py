@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
+from harness.sim.faults import FAULTS
 from harness.sim.mix import Mix, parse_sequence
 from harness.sim.request import Asked
 
@@ -16,6 +17,7 @@ class Chooser:
 
     def __init__(self, mix: Mix) -> None:
         self._mix = mix
+        self._begun: OrderedDict[str, str] = OrderedDict()
         self._attempts: OrderedDict[tuple[str, ...], int] = OrderedDict()
 
     def choose(self, asked: Asked) -> str:
@@ -24,14 +26,30 @@ class Chooser:
         if asked.preflight:
             return "ok"
         if not sequence:
-            # Only streams draw: a client that lists models in between must not shift the sequence.
-            return self._mix.draw() if asked.stream else "ok"
+            sequence = (self._drawn(asked),)
+        if len(sequence) == 1:
+            sequence = FAULTS[sequence[0]].sequence or sequence
         if len(sequence) == 1:
             return sequence[0]
         # A client with its own ids has a sequence per request, one without has a sequence per key.
-        client = (asked.fault, asked.api_key, asked.request or "")
+        client = (asked.fault or sequence[0], asked.api_key, asked.request or "")
         done = self._attempts.pop(client, 0)
         self._attempts[client] = done + 1
         if len(self._attempts) > _CLIENTS_KEPT:
             self._attempts.popitem(last=False)
         return sequence[min(done, len(sequence) - 1)]
+
+    def _drawn(self, asked: Asked) -> str:
+        """Return what the mix says."""
+        if not asked.stream:
+            # Only streams draw: other requests in between must not shift the sequence.
+            return "ok"
+        if asked.request is not None and asked.attempt > 1 and asked.request in self._begun:
+            return self._begun[asked.request]
+        name = self._mix.draw()
+        if asked.request is not None and FAULTS[name].sequence:
+            # Its next attempts go on with the sequence instead of drawing anew.
+            self._begun[asked.request] = name
+            if len(self._begun) > _CLIENTS_KEPT:
+                self._begun.popitem(last=False)
+        return name

@@ -184,6 +184,7 @@ class SimulatedGateway:
             profile=self._setup.profile,
             limits=self._setup.profile.limits_for(asked.model),
             attempt=asked.attempt,
+            wall_s=self._wall_clock(),
             own_headers=headers,
             request_id=headers["X-Request-Id"],
         )

@@ -65,7 +65,7 @@ class Playback:
     """One stream from its request to its end."""
 
     __slots__ = (
-        "_base", "_beat", "_chunked", "_clockwork", "_head", "_headed", "_last_byte", "_line",
+        "_base", "_beat", "_beating", "_chunked", "_clockwork", "_head", "_headed", "_last_byte", "_line",
         "_link", "_may_chunk", "_mid_event", "_muted", "_on_end", "_outcome", "_owed", "_plan",
         "_settled", "_stalled", "_step", "_t0", "over",
     )  # fmt: skip
@@ -95,6 +95,7 @@ class Playback:
         self._on_end = on_end
         self._step: Step | None = None
         self._headed = self._chunked = self._mid_event = self._muted = self._owed = False
+        self._beating = False
         self._settled = self._stalled = False
         self.over = False
 
@@ -170,17 +171,17 @@ class Playback:
             return out + self._open(now, data)
         if kind == RAW:
             self._chunked = False
-            self._headed = True
             if self._line.first_byte_s is None and data[-4:] != b"\r\n\r\n":
                 self._line.first_byte_s = now - self._t0
             return out + data
         if kind == STALL:
             self._stalled = True
-            if not self._beat.promised:
-                self._clockwork.at(now + self._beat.interval_s, self.keep_alive)
+            self._beat_anyway(now)
             return out
         if kind in (MUTE, UNMUTE):
             self._muted = kind == MUTE
+            if kind == UNMUTE:
+                self._beat_anyway(now)
             return out
         self._write(out, now)
         if kind == CLOSE:
@@ -190,6 +191,12 @@ class Playback:
             self._end(self._outcome, now)
             self._link.reset()
         return b""
+
+    def _beat_anyway(self, now: float) -> None:
+        """Let keepalives flow that the gateway does not promise."""
+        if not self._beat.promised and not self._beating:
+            self._beating = True
+            self._clockwork.at(now + self._beat.interval_s, self.keep_alive)
 
     def _open(self, now: float, more: bytes) -> bytes:
         if self._headed:

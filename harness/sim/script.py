@@ -31,6 +31,8 @@ class Circumstances:
     """Those of the model that was asked for."""
     attempt: int
     """Counts from 1."""
+    wall_s: float
+    """Unix time of the request."""
     own_headers: Mapping[str, str]
     """What every answer of this server carries."""
     request_id: str
@@ -51,6 +53,8 @@ class Script:
         self._schedule = schedule
         self._told = 0
         self._reasoned = 0
+        self._unseen = 0
+        self._odd = 0
         self._channel = ""
         self._channel_from = 0
         self._pieces: list[str] = []
@@ -69,11 +73,46 @@ class Script:
         """Move all that has not been told yet by *seconds*."""
         self._schedule.shift_s += seconds
 
-    def opening(self) -> Plan:
-        """Answer 200 with a stream at once, and say what comes before the model has said anything."""
-        yield 0.0, HEAD, b""
+    def opening(self, at_s: float = 0.0, more: bytes = b"") -> Plan:
+        """Answer 200 with a stream, and say what comes before the model has said anything.
+
+        *more*: further lines of the head, each with its CR LF.
+        """
+        yield at_s, HEAD, more
+        yield from self.lifecycle(at_s)
+
+    def lifecycle(self, at_s: float = 0.0) -> Plan:
+        """Say what comes before the model has said anything."""
         for event in self.dialogue.lifecycle():
-            yield 0.0, EVENT, event
+            yield at_s, EVENT, event
+
+    def whole(self) -> Plan:
+        """Tell a healthy answer."""
+        yield from self.opening()
+        yield from self.tokens()
+        yield from self.closing()
+
+    def apart(self, piece: bytes, channel: str = "content") -> bytes:
+        """Return a token event with *piece* (escaped for JSON), which no count and no text will know of.
+
+        For things that are no tokens inside an answer whose *channel* is open.
+        """
+        return self.dialogue.renderer(channel)(piece)
+
+    def odd_token(self, piece: bytes) -> Plan:
+        """Tell a token of text that is not one of the usual ones; *piece* is escaped for JSON."""
+        self._odd += 1
+        yield self.next_s, CONTENT, self.apart(piece)
+
+    def open_channel(self, channel: str) -> Plan:
+        """Open *channel* when its first token is due, unless it is open."""
+        if channel == self._channel:
+            return
+        yield from self.close_channel()
+        self._channel, self._channel_from = channel, self._told
+        due = self.next_s
+        for event in self.dialogue.begin(channel):
+            yield due, EVENT, event
 
     def tokens(self, stop: int | None = None, channel: str = "content") -> Plan:
         """Tell the next tokens, up to number *stop* (exclusive; default: all)."""
@@ -81,14 +120,9 @@ class Script:
         start = self._told
         if stop <= start:
             return
-        if channel != self._channel:
-            yield from self.close_channel()
-            self._channel, self._channel_from = channel, start
-            if channel == "tool":
-                self._pieces = tool_arguments(stop - start)
-            due = self._schedule.due_s(start)
-            for event in self.dialogue.begin(channel):
-                yield due, EVENT, event
+        yield from self.open_channel(channel)
+        if channel == "tool":
+            self._pieces = tool_arguments(stop - start)
         render = self.dialogue.renderer(channel)
         due_s = self._schedule.due_s
         kind = CONTENT if channel in _VISIBLE else PROGRESS
@@ -129,7 +163,12 @@ class Script:
 
     def usage(self) -> Usage:
         """Return the true counts up to now."""
-        return Usage(self.dialogue.usage_in, self._told, self._reasoned)
+        output = self._told + self._odd + self._unseen
+        return Usage(self.dialogue.usage_in, output, self._reasoned + self._unseen)
+
+    def reasons_unseen(self, tokens: int) -> None:
+        """Count *tokens* of reasoning that the gateway does not send."""
+        self._unseen += tokens
 
     def error_facts(self) -> ErrorFacts:
         """Return what this gateway says when generation breaks off."""

@@ -61,12 +61,13 @@ class Chat(Dialogue):
         return [data_event(self._chunk({"tool_calls": [call]}))]
 
     def renderer(self, channel: str) -> Callable[[bytes], bytes]:
-        delta: dict[str, Any] = {
+        deltas: dict[str, dict[str, Any]] = {
             "content": {"content": _MARK},
             "reasoning": {"reasoning_content": _MARK},
             "refusal": {"refusal": _MARK},
             "tool": {"tool_calls": [{"index": 0, "function": {"arguments": _MARK}}]},
-        }[channel]
+        }
+        delta = deltas[channel]
         before, after = data_event(self._chunk(delta)).split(_MARK_JSON)
         if not (self.accent.abbreviated and self.accent.role_with_text) or self._role_told:
             return lambda piece: before + piece + after

@@ -7,6 +7,4 @@ from harness.sim.script import Script
 
 @fault("ok", "a healthy answer")
 def ok(script: Script) -> Plan:
-    yield from script.opening()
-    yield from script.tokens()
-    yield from script.closing()
+    yield from script.whole()

@@ -32,6 +32,9 @@ class Fault:
     before_stream: bool
     """It acts before there is any stream: it takes no slot, and is played without `stream` too."""
 
+    sequence: tuple[str, ...] = ()
+    """If given, a client's attempts get these faults, one after the other; the plan is the last one's."""
+
     def outcome_for(self, script: Script) -> str:
         """Return the outcome that this fault has for the request of *script*."""
         return self.outcome if isinstance(self.outcome, str) else self.outcome(script)
@@ -52,3 +55,15 @@ def fault(
         return plan
 
     return enter
+
+
+def sequence(name: str, about: str, names: tuple[str, ...]) -> None:
+    """Enter a name for the sequence *names*, whose faults may be entered later."""
+
+    def plan(script: Script) -> Plan:
+        return FAULTS[names[-1]].plan(script)
+
+    def outcome(script: Script) -> str:
+        return FAULTS[names[-1]].outcome_for(script)
+
+    FAULTS[name] = Fault(name, about, plan, outcome, before_stream=False, sequence=names)

@@ -1,7 +1,7 @@
 """A model that thinks for long, in silence, and then answers."""
 
 from harness.sim.faults.registry import fault
-from harness.sim.plan import Plan
+from harness.sim.plan import UNMUTE, Plan
 from harness.sim.script import Script
 
 # Without a warning limit there is nothing to be late by; this is long for people.
@@ -10,9 +10,11 @@ _WITHOUT_LIMIT_S = 3.0
 
 @fault("slow-first-token", "the first token is later than the gateway's warning limit, within its hard one")
 def slow_first_token(script: Script) -> Plan:
-    script.pause(beyond_warning_s(script.circumstances.limits.first_token.warn_s,
-                                  script.circumstances.limits.first_token.fail_s))  # fmt: skip
+    limit = script.circumstances.limits.first_token
+    script.pause(beyond_warning_s(limit.warn_s, limit.fail_s))
     yield from script.opening()
+    # The limit of silence is often below the one of the first token: thinking has to show a sign of life.
+    yield 0.0, UNMUTE, b""
     yield from script.tokens()
     yield from script.closing()
 
