@@ -55,7 +55,9 @@ def count_attempt(
             _count_stall(totals, labels, stall)
     if record.error is not None and record.error.layer == "stream":
         phase = "before_first_token" if record.first_token_s is None else "mid_stream"
-        totals.count(f.ERROR_EVENTS, (*labels, words.error_types.fold(record.error.type), phase))
+        totals.count(
+            f.ERROR_EVENTS, (*labels, words.error_types.fold(record.error.type or record.error.code), phase)
+        )
     for rule, n in record.violations.items():
         totals.count(f.VIOLATIONS, (*labels, words.rules.fold(rule)), n)
     for kind in ("input", "output", "reasoning"):

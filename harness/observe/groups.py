@@ -50,7 +50,7 @@ class Group:
                 level = "soft" if stall.class_ in _SOFT else "hard" if stall.fatal else "watched"
                 self.stalls[level][stall.class_] += 1
         if record.error is not None and record.error.layer == "stream":
-            self.error_events[record.error.type or "none"] += 1
+            self.error_events[record.error.type or record.error.code or "none"] += 1
         if record.outcome == "http_error":
             self.http_errors[str(record.status)] += 1
         self.violations.update(record.violations)

@@ -19,7 +19,7 @@ from harness.observe.state import RunState
 from harness.observe.totals import Totals
 from harness.observe.watch import Watch, whole_seconds
 from harness.stream.describe import describe, failure_name
-from harness.stream.outcome import OUTCOMES, is_failure
+from harness.stream.outcome import CLIENT_ENDED, OUTCOMES, is_failure
 from harness.stream.record import Attempt
 
 SCHEMA = "harness.summary/1"
@@ -202,10 +202,10 @@ def _notes(run: RunState, seen: _Seen, totals: Totals | None) -> list[str]:
         notes.append("every stream fell into the warm-up: no percentiles (shorten --warmup or run longer)")
     elif 0 < streams < P99_NEEDS:
         notes.append(f"{streams} streams: a p99 means little below {P99_NEEDS + 1}")
-    if censored := len(seen.all.samples["ttft"].censored):
+    if cut := sum(seen.all.outcomes[outcome] for outcome in CLIENT_ENDED):
         notes.append(
-            f"{censored} streams were ended by the client before their first token: percentiles take them "
-            "as at least that long"
+            f"{cut} streams were ended by the client: percentiles take their times as at least that long "
+            "(beyond run: longer than the run can tell)"
         )
     if totals is not None and (rejected := totals.rejected()):
         notes.append(f"{rejected} measured values were no times (negative or not a number) and are left out")

@@ -5,7 +5,7 @@ import pytest
 
 from harness.observe import families as f
 from harness.observe.aggregate import Aggregate, Conservation, Snapshot, merge
-from harness.stream.record import Progress, RequestSummary, Retry, Stall, Tokens
+from harness.stream.record import ErrorRecord, Progress, RequestSummary, Retry, Stall, Tokens
 
 
 def counts(aggregate, family, run="r1"):
@@ -75,6 +75,9 @@ def test_soft_stalls_keepalives_violations_and_error_events(labels, session, rec
     for _ in range(2):
         end(aggregate, labels, session(), error_event())
     end(aggregate, labels, session(), error_event(first_token_s=None))
+    # A Responses error has a code and no type.
+    only_code = ErrorRecord("stream", None, "rate_limit", "slow down", True, "response.failed")
+    end(aggregate, labels, session(), error_event(error=only_code))
 
     assert counts(aggregate, f.STALLS) == {("keepalive_late", "false"): 2}
     assert counts(aggregate, f.KEEPALIVES) == {("comment",): 3, ("ping",): 2}
@@ -83,6 +86,7 @@ def test_soft_stalls_keepalives_violations_and_error_events(labels, session, rec
     assert counts(aggregate, f.ERROR_EVENTS) == {
         ("server_error", "mid_stream"): 2,
         ("server_error", "before_first_token"): 1,
+        ("rate_limit", "mid_stream"): 1,
     }
 
 
