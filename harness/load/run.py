@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
+import msgspec
 from msgspec import structs
 
 from harness.load.exchange import Call
 from harness.load.settings import Settings
 from harness.observe.aggregate import Aggregate, Labels
 from harness.stream import Attempt, Identity, RequestSummary, Retry, Session, assemble
-from harness.stream.assemble import tokens_of
-from harness.stream.outcome import is_failure
-from harness.stream.retry import retry_outcome
+from harness.stream.outcome import RetryOutcome, is_failure
+from harness.stream.record import Tokens
+from harness.stream.retry import decide
 
 SIMULATOR_HEADER = "x-harness-sim"
 
@@ -47,6 +49,14 @@ class Request:
     scheduled: float
     phase: Literal["warmup", "measure"]
     content: Any = None
+    wasted_tokens: int = 0
+    wasted_source: Literal["usage", "events"] | None = None
+
+    def waste(self, tokens: Tokens) -> None:
+        """Count output that was thrown away; a sum with one guess in it is a guess."""
+        if tokens.output:
+            self.wasted_tokens += tokens.output
+            self.wasted_source = "events" if self.wasted_source == "events" else tokens.source
 
 
 class Run:
@@ -71,6 +81,7 @@ class Run:
         self.worker = worker
         self.started = time.monotonic()
         self.epoch = time.time() - self.started
+        self._random = random.Random(settings.seed)
         aggregate.begin_run(name, started_at=self.epoch + self.started, time_scale=settings.time_scale)
 
     def simulated_by(self, session: Session) -> None:
@@ -93,7 +104,10 @@ class Run:
     def finish(
         self, request: Request, attempt: int, session: Session, labels: Labels, raw: bytes | None
     ) -> Attempt:
-        """Take an ended *session*: returns its record, counted and kept. *labels* are those of its start."""
+        """Take an ended *session*: returns its record, counted and kept; it says whether a retry follows.
+
+        *labels* are those of the attempt's start.
+        """
         self.simulated_by(session)
         identity = Identity(
             run=self.name,
@@ -109,8 +123,22 @@ class Run:
             scheduled_at=self.epoch + request.scheduled,
         )
         record = assemble(session, identity, self.epoch, retry=Retry("none"), final=True)
+        verdict = decide(
+            self.settings.retry,
+            record,
+            session.response_headers,
+            elapsed_s=time.monotonic() - request.scheduled,
+            wall=time.time(),
+            draw=self._random.random(),
+        )
+        if is_failure(record.outcome):
+            request.waste(record.tokens)
+        final = verdict.retry.decision != "retry"
         record = structs.replace(
-            record, request_summary=summarise(record, attempt, session, request.scheduled)
+            record,
+            retry=verdict.retry,
+            final=final,
+            request_summary=summarise(record, session, request, verdict.outcome) if final else msgspec.UNSET,
         )
         self.aggregate.attempt_ended(labels, session, record)
         content = None
@@ -126,22 +154,22 @@ class Run:
         return record
 
 
-def summarise(record: Attempt, attempts: int, session: Session, scheduled: float) -> RequestSummary:
-    """Return the request as its user saw it, times from the planned start (monotonic *scheduled*)."""
-    late_s = session.clocks.zero - scheduled
+def summarise(
+    record: Attempt, session: Session, request: Request, outcome: RetryOutcome | None
+) -> RequestSummary:
+    """Return the request as its user saw it: its last attempt, with times from the planned start."""
+    late_s = session.clocks.zero - request.scheduled
 
     def seen(offset_s: float | None) -> float | None:
         return None if offset_s is None else round(offset_s + late_s, 6)
 
-    tokens = tokens_of(session)
-    wasted = (tokens.output or 0) if is_failure(record.outcome) else 0
     return RequestSummary(
-        attempts=attempts,
+        attempts=record.attempt,
         outcome=record.outcome,
-        retry_outcome=retry_outcome(record, attempts),
+        retry_outcome=outcome,
         first_token_s=seen(record.first_token_s),
         first_content_s=seen(record.first_content_s),
         end_s=round(record.end_s + late_s, 6),
-        wasted_tokens=wasted,
-        wasted_source=tokens.source if wasted else None,
+        wasted_tokens=request.wasted_tokens,
+        wasted_source=request.wasted_source,
     )

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from harness.gateways import Profile
 from harness.load.prompts import Prompt
+from harness.stream.retry import Policy
 from harness.transport import TransportOptions
 
 
@@ -34,6 +35,7 @@ class Settings:
     warmup_s: float = 0.0
     time_scale: float = 1.0
     seed: int = 1
+    retry: Policy = field(default_factory=Policy)
     save_content: bool = False
     transport: TransportOptions = field(default_factory=TransportOptions)
 

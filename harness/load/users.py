@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from locust import User, task
+from locust.exception import StopUser
+from locust.user.task import LOCUST_STATE_RUNNING, LOCUST_STATE_STOPPING, LOCUST_STATE_WAITING
 
 import random
 from collections.abc import Callable
@@ -13,9 +15,9 @@ import gevent
 
 from harness.load.exchange import new_request_id, open_session, perform, prepare
 from harness.load.prompts import Prompt
-from harness.load.run import Run
+from harness.load.run import Request, Run
 from harness.load.settings import UsageError
-from harness.stream import Attempt, Session
+from harness.stream import Attempt
 from harness.stream.describe import failure_name
 from harness.stream.outcome import BACK_OFF, CLIENT_ENDED
 from harness.transport import HarnessTransport
@@ -112,8 +114,19 @@ class StreamUser(User):
             )
         except ValueError as error:
             raise UsageError(str(error)) from None
-        kept = bytearray() if settings.save_content else None
         request = run.begin(call, self.scenario, scheduled, asked.messages if settings.save_content else None)
+        attempt = 1
+        while True:
+            record = self._attempt(run, request, attempt, name or call.model)
+            if record.retry.decision != "retry":
+                return record
+            self._wait_to_retry(run, request, record.retry.delay_s or 0.0)
+            attempt += 1
+
+    def _attempt(self, run: Run, request: Request, attempt: int, name: str) -> Attempt:
+        """Make one attempt; its record is taken whatever interrupts it."""
+        settings, call = run.settings, request.call
+        kept = bytearray() if settings.save_content else None
         labels = run.labels(request)
         session = open_session(
             settings,
@@ -123,13 +136,27 @@ class StreamUser(User):
         )
         run.aggregate.attempt_started(labels, session)
         try:
-            perform(self._transport, call, 1, session)
+            perform(self._transport, call, attempt, session)
         finally:
-            record = run.finish(request, 1, session, labels, None if kept is None else bytes(kept))
-            self._report(record, name or call.model, session)
+            record = run.finish(request, attempt, session, labels, None if kept is None else bytes(kept))
+            self._report(record, name)
         return record
 
-    def _report(self, record: Attempt, name: str, session: Session) -> None:
+    def _wait_to_retry(self, run: Run, request: Request, delay_s: float) -> None:
+        """Sleep before the next attempt. A stop ends the request at once, as aborted."""
+        stopped = True
+        try:
+            if self._state == LOCUST_STATE_STOPPING:
+                raise StopUser
+            self._state = LOCUST_STATE_WAITING  # Locust may kill who waits, and lets finish who runs
+            gevent.sleep(delay_s)
+            self._state = LOCUST_STATE_RUNNING
+            stopped = False
+        finally:
+            if stopped:
+                run.aggregate.request_stopped(run.labels(request))
+
+    def _report(self, record: Attempt, name: str) -> None:
         """Give Locust its row, and remember to go easy on a gateway that answered with nothing."""
         if record.outcome in CLIENT_ENDED:
             return  # neither success nor failure: counted in the summary, not in Locust's table

@@ -26,6 +26,7 @@ from harness.gateways import (
 )  # fmt: skip
 from harness.load.prompts import BUILT_IN, Prompt, PromptsError, read_prompts
 from harness.load.settings import Settings, UsageError
+from harness.stream.retry import POLICIES, Policy
 from harness.swarm.options import LINES, SEPARATOR
 from harness.transport import TransportError, TransportOptions, make_ssl_context
 
@@ -84,6 +85,7 @@ def settings_of(options: Namespace, host: str | None, simulator_url: str | None 
         warmup_s=duration(options.warmup, "--warmup"),
         time_scale=options.time_scale,
         seed=options.seed,
+        retry=policy_of(options.retry, options.max_retries, options.retry_budget),
         save_content=options.save_content,
         transport=transport_of(options),
     )
@@ -124,7 +126,7 @@ def profile_of(gateway: str, time_scale: float, limits: str, base_url: str) -> P
     if time_scale != 1.0:
         if base_url and not is_loopback(base_url):
             raise UsageError(
-                f"--time-scale is only for gateways on this machine, which {urlsplit(base_url).hostname} is not: "
+                f"--time-scale is only for gateways on this machine; {urlsplit(base_url).hostname} is not: "
                 "a real gateway keeps its own time"
             )
         profile = profile.scaled(time_scale)
@@ -280,6 +282,15 @@ def think_of(text: str) -> tuple[float, float]:
     if last < first:
         raise UsageError(f"--think: expected FROM-TO with FROM first, got {text!r}")
     return first, last
+
+
+def policy_of(name: str, max_retries: int, budget: str) -> Policy:
+    """Return the retry policy."""
+    return Policy(
+        choice(name, POLICIES, "--retry"),
+        at_least(max_retries, 0, "--max-retries"),
+        duration(budget, "--retry-budget", positive=True) if budget else None,
+    )
 
 
 def transport_of(options: Namespace) -> TransportOptions:

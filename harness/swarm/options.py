@@ -125,8 +125,21 @@ def _requests(parser: LocustArgumentParser) -> None:
     add(
         "--retry",
         default="none",
-        choices=["none"],
-        help="What a user does after a failure; none: each request is tried once.",
+        choices=["none", "sdk", "resend"],
+        help="After a failure: none; what the official SDKs do; or resend after broken streams too.",
+    )
+    add(
+        "--max-retries",
+        type=int,
+        default=2,
+        metavar="N",
+        help="Retries of one request. Default: 2, as the SDKs.",
+    )
+    add(
+        "--retry-budget",
+        default="",
+        metavar="DURATION",
+        help="No retry that would begin later than this after the request's planned start.",
     )
 
 
