@@ -1,0 +1,158 @@
+"""CPU per event and error of arrival times: the harness in a real Locust process against httpx and aiohttp.
+
+Server and client have a core each. The server is the simulated gateway with an exact schedule (first token
+after 200 ms, then 200 tokens 20 ms apart); its truth log says when it wrote the first token, and the error is
+how much later the client says that it arrived. CPU is the client's whole process, start-up included.
+
+    python benchmarks/bench_transport.py [--seconds 20] [--only harness,httpx,aiohttp,open,https] [--rates 5000,20000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import threading
+import time
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab import BIN, PYTHON, Server, client, quantile, raise_limits, server, users_for
+
+HERE = Path(__file__).parent
+METRICS_PORT = 9746
+
+
+@dataclass
+class Row:
+    """One line of the table."""
+
+    name: str
+    offered: int
+    streams: int
+    seconds: float
+    events: int
+    cpu_s: float
+    wall_s: float
+    peak_mb: float
+    errors_ms: list[float]
+    note: str = ""
+
+    def line(self) -> str:
+        """Return the row as text."""
+        per_event = self.cpu_s / self.events * 1e6 if self.events else float("nan")
+        return (
+            f"{self.name:<22}{self.offered:>9,}{self.events / self.seconds:>11,.0f}{per_event:>9.1f}"
+            f"{self.cpu_s / self.wall_s * 100:>7.0f}%{self.peak_mb:>8.0f}"
+            f"{quantile(self.errors_ms, 0.5):>10.2f}{quantile(self.errors_ms, 0.99):>10.2f}  {self.note}"
+        )
+
+
+HEADER = f"{'client':<22}{'offered/s':>9}{'events/s':>11}{'µs/event':>9}{'CPU':>8}{'MB':>8}{'err p50':>10}{'err p99':>10}  ms"
+
+
+def harness(rate: int, seconds: float, *, tls: tuple[str, ...] = ()) -> Row:
+    """Run the harness: a headless Locust process with exporter, records and a scrape each second."""
+    users = users_for(rate)
+    with tempfile.TemporaryDirectory() as results:
+        with server(*(("--tls-cert", tls[0], "--tls-key", tls[1]) if tls else ())) as gateway:
+            command = [
+                str(BIN / "locust"), "-f", str(HERE.parent / "locustfile.py"), "--headless", "--host", gateway.url,
+                "--gateway", "generic", "--model", "m", "--protocols", "chat", "--max-tokens", "0",
+                "-u", str(users), "-r", str(users), "-t", f"{seconds:g}s", "--results", results,
+                "--metrics-port", str(METRICS_PORT), "--metrics-linger", "0s", "--only-summary",
+                *(("--ca-file", tls[2]) if tls else ()),
+            ]  # fmt: skip
+            cost = client(command, while_running=_scrape)
+        truths = gateway.truths()
+        attempts = Path(results) / "latest" / "attempts.jsonl"
+        events, errors = 0, []
+        for record in map(json.loads, attempts.open()):
+            events += record["events"]
+            truth = truths.get(record["request"])
+            if truth and truth["first_content_s"] is not None and record["first_content_s"] is not None:
+                arrived = record["sent_at"] + record["first_content_s"]
+                errors.append((arrived - truth["sent_at"] - truth["first_content_s"]) * 1e3)
+        summary = json.loads((Path(results) / "latest" / "summary.json").read_text())
+        valid = summary["validity"]["valid"]
+        span = summary["duration_s"]
+    name = "harness (HTTPS)" if tls else "harness"
+    return Row(name, rate, users, span, events, cost.cpu_s, cost.wall_s, cost.peak_mb, errors, f"valid={valid}")
+
+
+def peer(name: str, script: str, rate: int, seconds: float) -> Row:
+    """Run a plain client that prints request and arrival of its first token."""
+    users = users_for(rate)
+    with server() as gateway:
+        cost = client([PYTHON, str(HERE / script), gateway.url, str(users), f"{seconds:g}"])
+    truths = gateway.truths()
+    errors, events = [], 0
+    for line in cost.stdout.splitlines():
+        request, value = line.split()
+        if request == "events":
+            events = int(value)
+        elif (truth := truths.get(request)) and truth["first_content_s"] is not None:
+            errors.append((float(value) - truth["sent_at"] - truth["first_content_s"]) * 1e3)
+    return Row(name, rate, users, cost.wall_s, events, cost.cpu_s, cost.wall_s, cost.peak_mb, errors)
+
+
+def open_streams(count: int, seconds: float) -> Row:
+    """Hold *count* slow streams open at once: memory and CPU of the harness."""
+    with tempfile.TemporaryDirectory() as results:
+        with server("--gap", "1s", "--tokens", "1000", "--gateway", "hopbase") as gateway:
+            command = [
+                str(BIN / "locust"), "-f", str(HERE.parent / "locustfile.py"), "--headless", "--host", gateway.url,
+                "--gateway", "hopbase", "--protocols", "chat", "--max-tokens", "0", "-u", str(count), "-r", "500",
+                "-t", f"{seconds:g}s", "-s", "1", "--results", results, "--metrics-port", str(METRICS_PORT),
+                "--metrics-linger", "0s", "--only-summary",
+            ]  # fmt: skip
+            cost = client(command, while_running=_scrape)
+        attempts = (Path(results) / "latest" / "attempts.jsonl").open()
+        events = sum(json.loads(line)["events"] for line in attempts)
+        span = json.loads((Path(results) / "latest" / "summary.json").read_text())["duration_s"]
+    return Row(f"harness, {count:,} open", count, count, span, events, cost.cpu_s, cost.wall_s, cost.peak_mb, [])
+
+
+def _scrape(pid: int) -> None:
+    """Scrape each second from another thread while the process *pid* runs, as a Prometheus would."""
+
+    def run() -> None:
+        while Path(f"/proc/{pid}/stat").exists() and Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z":
+            time.sleep(1.0)
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{METRICS_PORT}/metrics", timeout=5).read()
+            except OSError:
+                continue
+
+    threading.Thread(target=run, daemon=True).start()
+
+
+def main() -> None:
+    """Run what was asked for and print the table as it grows."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--only", default="harness,httpx,aiohttp,open")
+    parser.add_argument("--rates", default="5000,20000,56000")
+    args = parser.parse_args()
+    raise_limits()
+    print(HEADER, flush=True)
+    only = args.only.split(",")
+    best: dict[int, float] = {}
+    for rate in map(int, args.rates.split(",")):
+        for name in ("harness", "httpx", "aiohttp"):
+            if name not in only:
+                continue
+            if name == "httpx" and rate > 20_000:
+                continue  # saturated long before: the number would only say so again
+            row = harness(rate, args.seconds) if name == "harness" else peer(name, f"peer_{name}.py", rate, args.seconds)
+            cost = row.cpu_s / max(row.events, 1)
+            best.setdefault(rate, cost)
+            row.note += f" {cost / best[rate]:.1f}x" if name != "harness" else ""
+            print(row.line(), flush=True)
+    if "open" in only:
+        print(open_streams(5000, 40.0).line(), flush=True)
+
+
+if __name__ == "__main__":
+    main()
