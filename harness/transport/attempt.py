@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import httpx
 from gevent.hub import Hub, Waiter, get_hub, getcurrent
@@ -40,6 +40,14 @@ class Keeper(Protocol):
         """Take one back after a cleanly ended exchange."""
 
 
+class Ending(NamedTuple):
+    """How an attempt ended: as its session heard it, and the answer's status and headers as sent."""
+
+    reason: EndReason
+    detail: str
+    head: tuple[int, list[tuple[bytes, bytes]]] | None = None
+
+
 class Halt(BaseException):
     """Thrown into a greenlet that waits for the network, to end its attempt.
 
@@ -60,6 +68,7 @@ class Interruptible:
         self.watchdog = Watchdog(self.hub, session, self._due)
         self._waiting: greenlet | None = None
         self._graced: float | None = None  # the deadline that was put off
+        self._ending: tuple[EndReason, str] = ("aborted", "")
 
     def stop(self, reason: EndReason) -> None:
         """End it now, from any greenlet."""
@@ -77,6 +86,7 @@ class Interruptible:
 
     def end(self, reason: EndReason, detail: str = "") -> None:
         """End the session, if it has not ended."""
+        self._ending = reason, detail
         if not self.session.ended:
             self.session.end(reason, monotonic(), detail)
 
@@ -129,6 +139,11 @@ class Attempt(Interruptible):
             self._exchange.finish(reason, monotonic())
         else:
             super().stop(reason)
+
+    @property
+    def ending(self) -> Ending:
+        """How it ended; after `run`."""
+        return Ending(*(self._exchange.ending if self._exchange else self._ending), self.head)
 
     @property
     def head(self) -> tuple[int, list[tuple[bytes, bytes]]] | None:

@@ -153,6 +153,13 @@ def _certificate_names(hub: Hub, host: str, port: int, context: ssl.SSLContext, 
 
 
 def _handshake(hub: Hub, sock: socket.socket, tls: TlsChannel) -> None:
+    try:
+        _shake_hands(hub, sock, tls)
+    except OSError as error:
+        raise TlsError(f"TLS handshake cut off by the server: {_reason(error)}") from None
+
+
+def _shake_hands(hub: Hub, sock: socket.socket, tls: TlsChannel) -> None:
     received: bytes | None = None
     while True:
         try:

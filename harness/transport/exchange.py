@@ -27,7 +27,7 @@ class Exchange:
 
     __slots__ = (
         "_decode_body", "_decoder", "_on_end", "_receive", "_session", "_streaming", "_watchdog",
-        "connection", "done", "failure", "response",
+        "connection", "done", "ending", "failure", "response",
     )  # fmt: skip
 
     def __init__(
@@ -43,6 +43,7 @@ class Exchange:
         self.connection = connection
         self.response = Response(method)
         self.done = False
+        self.ending: tuple[EndReason, str] = ("aborted", "")
         self.failure: BaseException | None = None
         self._session = session
         self._watchdog = watchdog
@@ -65,6 +66,7 @@ class Exchange:
         if self.done:
             return
         self.done = True
+        self.ending = reason, detail
         self._watchdog.cancel()
         response, connection = self.response, self.connection
         reusable = (

@@ -26,6 +26,7 @@ class _Answer:
         self.reason: EndReason | None = None
         self.detail = ""
         self.urgency = 0
+        self.was_sent = False
         self._read_s = timeouts.get("read")
         connect_s = timeouts.get("connect")
         self._due = None if connect_s is None else monotonic() + connect_s
@@ -40,6 +41,7 @@ class _Answer:
         """Nothing to keep."""
 
     def sent(self, t: float) -> None:
+        self.was_sent = True
         self._wait_from(t)
         self.urgency += 1
 
@@ -53,14 +55,14 @@ class _Answer:
         self.changed.set()
 
     def end(self, reason: EndReason, t: float, detail: str = "") -> None:
-        self.reason, self.detail = reason, detail
+        self.reason, self.detail = reason, detail or self.detail
         self.changed.set()
 
     def deadline(self) -> float | None:
         return self._due
 
     def expire(self, now: float) -> bool:
-        self.detail = "timed out"
+        self.detail = f"nothing came for {self._read_s:g} s" if self.was_sent else "no connection in time"
         return True
 
     def violation(self, rule: str) -> None:
@@ -68,6 +70,12 @@ class _Answer:
 
     def lag(self, lag_s: float) -> None:
         """Not measured."""
+
+    def as_error(self, request: httpx.Request) -> httpx.TransportError:
+        """Return the exception for how it ended."""
+        if self.reason == "closed" and not self.was_sent:
+            return httpx.ConnectTimeout(self.detail, request=request)
+        return as_httpx_error(self.reason or "aborted", self.detail, request)
 
     def _wait_from(self, t: float) -> None:
         self._due = None if self._read_s is None else t + self._read_s
@@ -87,7 +95,7 @@ class _Body(httpx.SyncByteStream):
             if answer.reason == "eof":
                 return
             if answer.reason is not None:
-                raise as_httpx_error(answer.reason, answer.detail, self._request)
+                raise answer.as_error(self._request)
             answer.changed.clear()
             answer.changed.wait()
 
@@ -113,7 +121,7 @@ def fetch(keeper: Keeper, request: httpx.Request) -> httpx.Response:
         attempt.stop("aborted")
         raise
     if attempt.head is None:
-        raise as_httpx_error(answer.reason or "aborted", answer.detail, request)
+        raise answer.as_error(request)
     status, raw_headers = attempt.head
     return httpx.Response(status, headers=raw_headers, stream=_Body(attempt, answer, request))
 

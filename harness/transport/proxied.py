@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 
 from harness.stream.outcome import EndReason
-from harness.transport.attempt import Halt, Interruptible
+from harness.transport.attempt import Ending, Halt, Interruptible
 from harness.transport.decode import DecodeError, decoder_for
 from harness.transport.options import TransportOptions
 from harness.transport.request import join_address
@@ -73,6 +73,11 @@ class ProxiedAttempt(Interruptible):
             raise
         finally:
             self.watchdog.cancel()
+
+    @property
+    def ending(self) -> Ending:
+        """How it ended; after `run`."""
+        return Ending(*self._ending, self.head)
 
     def _exchange(self, request: httpx.Request) -> None:
         session = self.session

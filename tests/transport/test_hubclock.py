@@ -1,6 +1,9 @@
 """What a poll proves about sockets, with a clock and a scheduler that the test plays."""
 
+from typing import cast
+
 import gevent
+import gevent.hub
 import gevent.monkey
 import pytest
 
@@ -15,10 +18,11 @@ class Hub:
     loop = object()
 
 
-class Account:
+class Account(RunDelay):
     """The kernel's account of the time spent ready but not running, in seconds."""
 
     def __init__(self):
+        self._fd = -1
         self.total = self.marked = 0.0
 
     def mark(self):
@@ -34,13 +38,13 @@ class Play:
 
     def __init__(self):
         self.now = 100.0
-        self.clock = HubClock(Hub(), lambda: self.now)
-        self.account = self.clock._run_delay = Account()
-        self.delays = []
+        self.clock = HubClock(cast(gevent.hub.Hub, Hub()), lambda: self.now)
+        self.clock._run_delay = self.account = Account()
+        self.delays: list[float] = []
         self.clock.on_delay = self.delays.append
 
     def turn(self, *, run=0.0, poll=0.0, starved=0.0, reads=0):
-        """Run for *run* s, poll for *poll* s of which *starved* without a processor, then read *reads* times."""
+        """Run for *run* s, poll for *poll* s (*starved* of them without a processor), read *reads* times."""
         self.now += run
         self.clock._before_poll()
         self.now += poll
@@ -142,18 +146,28 @@ def test_the_kernel_accounts_for_time_without_a_processor():
 
 def test_the_order_of_the_loop_is_what_the_bound_relies_on():
     """Greenlets, then our mark, then the poll, then our second mark, then reads."""
-    clock, order = HubClock.of(), []
-    before, after = clock._before_poll, clock._after_poll
-    clock._prepare.start(lambda: (order.append("before"), before()))
-    clock._check.start(lambda: (order.append("after"), after()))
+    clock = HubClock.of()
+    order: list[str] = []
+
+    def noted(name, mark):
+        def note():
+            order.append(name)
+            mark()
+
+        return note
+
+    assert clock._prepare is not None
+    assert clock._check is not None
+    clock._prepare.start(noted("before", clock._before_poll))
+    clock._check.start(noted("after", clock._after_poll))
     ready = gevent.get_hub().loop.timer(0)
     ready.start(order.append, "callback")
     gevent.spawn(order.append, "greenlet")
     try:
         gevent.sleep(0.01)
     finally:
-        clock._prepare.start(before)
-        clock._check.start(after)
+        clock._prepare.start(clock._before_poll)
+        clock._check.start(clock._after_poll)
         ready.close()
 
     assert order[:4] == ["greenlet", "before", "after", "callback"]

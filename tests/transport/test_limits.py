@@ -22,7 +22,9 @@ def test_a_limit_fires_while_the_server_is_silent(serve, attempt):
     served.wait_for("gone")
 
 
-@pytest.mark.parametrize("script", [["linger"], ["read", "linger"], ["read", ["send", "HTTP/1.1 200 OK\r\n"], "linger"]])
+@pytest.mark.parametrize(
+    "script", [["linger"], ["read", "linger"], ["read", ["send", "HTTP/1.1 200 OK\r\n"], "linger"]]
+)
 def test_a_limit_fires_before_any_answer(script, serve, attempt):
     record = attempt(serve(script).url, limit_s=0.1)
 
@@ -31,7 +33,9 @@ def test_a_limit_fires_before_any_answer(script, serve, attempt):
 
 def test_a_limit_that_moves_away_does_not_fire(serve, attempt):
     """Each event puts the deadline off; the timer is not touched, it only looks again when it rings."""
-    served = serve(["read", ["send", CHUNKED], ["drip", "data: %d\n\n", 10, 0.05], ["send", "0\r\n\r\n"], "linger"])
+    served = serve(
+        ["read", ["send", CHUNKED], ["drip", "data: %d\n\n", 10, 0.05], ["send", "0\r\n\r\n"], "linger"]
+    )
 
     record = attempt(served.url, limit_s=0.2)
 
@@ -39,50 +43,42 @@ def test_a_limit_that_moves_away_does_not_fire(serve, attempt):
 
 
 def test_a_deadline_that_comes_nearer_is_noticed(serve, attempt, recorder):
-    class Nearer(recorder):
-        def feed(self, data, t, earliest=None):
-            super().feed(data, t, earliest)
-            self.due = t + 0.1
-            self.urgency += 1
+    def come_nearer(record):
+        record.due = record.feeds[-1][1] + 0.1
+        record.urgency += 1
 
     served = serve(["read", ["send", FIRST], "linger"])
     began = monotonic()
 
-    record = attempt(served.url, recorder=Nearer(limit_s=60))
+    record = attempt(served.url, recorder=recorder(limit_s=60, on_feed=come_nearer))
 
     assert record.reason == "closed"
     assert monotonic() - began < 10
 
 
 def test_a_session_that_wants_to_close_is_obeyed_at_once(serve, attempt, recorder):
-    class Done(recorder):
-        def feed(self, data, t, earliest=None):
-            super().feed(data, t, earliest)
-            self.due = 0.0
-            self.urgency += 1
+    def be_done(record):
+        record.due = 0.0
+        record.urgency += 1
 
-    record = attempt(serve(["read", ["send", FIRST], "linger"]).url, recorder=Done())
+    record = attempt(serve(["read", ["send", FIRST], "linger"]).url, recorder=recorder(on_feed=be_done))
 
     assert record.reason == "closed"
 
 
 def test_a_limit_that_only_warns_lets_the_stream_go_on(serve, attempt, recorder):
-    class Warns(recorder):
-        def expire(self, now):
-            super().expire(now)
-            self.due = None
-            return False
-
     served = serve(["read", ["send", FIRST], ["sleep", 0.3], ["send", "0\r\n\r\n"], "linger"])
 
-    record = attempt(served.url, recorder=Warns(limit_s=0.1))
+    record = attempt(served.url, recorder=recorder(limit_s=0.1, only_warn=True))
 
     assert (record.reason, len(record.expired)) == ("eof", 1)
 
 
 def test_a_late_wake_up_does_not_invent_a_stall(serve, attempt):
-    """The process is stopped beyond the limit while events arrive: they are read before the limit is judged."""
-    served = serve(["read", ["send", CHUNKED], ["drip", "data: %d\n\n", 30, 0.02], ["send", "0\r\n\r\n"], "linger"])
+    """The process is stopped beyond the limit while events arrive: they are read before it is judged."""
+    served = serve(
+        ["read", ["send", CHUNKED], ["drip", "data: %d\n\n", 30, 0.02], ["send", "0\r\n\r\n"], "linger"]
+    )
     gevent.spawn_later(0.2, block, 0.35)
 
     record = attempt(served.url, limit_s=0.15)
@@ -91,14 +87,10 @@ def test_a_late_wake_up_does_not_invent_a_stall(serve, attempt):
 
 
 def test_a_server_that_never_pauses_cannot_hold_off_a_limit(serve, attempt, recorder):
-    class Total(recorder):
-        def _moved(self, t):
-            pass
-
     head = "HTTP/1.1 200 OK\r\n\r\n"
     served = serve(["read", ["send", head], *[["blob", "x" * 1000, 10_000]] * 100])
 
-    record = attempt(served.url, recorder=Total(limit_s=0.2))
+    record = attempt(served.url, recorder=recorder(limit_s=0.2, from_start=True))
 
     assert record.reason == "closed"
 
@@ -122,13 +114,9 @@ def test_abort_takes_a_reason(serve, attempt, transport):
 
 def test_abort_from_inside_the_session(serve, attempt, transport, recorder):
     """A pre-flight leaves at the first event."""
+    leaves = recorder(on_feed=lambda _: transport.abort())
 
-    class Leaves(recorder):
-        def feed(self, data, t, earliest=None):
-            super().feed(data, t, earliest)
-            transport.abort()
-
-    record = attempt(serve(["read", ["send", FIRST + "0\r\n\r\n"], "linger"]).url, recorder=Leaves())
+    record = attempt(serve(["read", ["send", FIRST + "0\r\n\r\n"], "linger"]).url, recorder=leaves)
 
     assert (record.reason, record.body) == ("abandoned", b"data: 1\n\n")
 

@@ -4,6 +4,7 @@ Both processes read the same monotonic clock, so they compare.
 """
 
 import time
+from itertools import pairwise
 
 import gevent
 import gevent.monkey
@@ -14,24 +15,46 @@ from harness.transport.hubclock import HubClock
 
 CHUNKED = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 NEAR_S = 0.005
+OWN_S = 0.05  # how late our own process may read on a busy machine, where the time is its own
 
 block = gevent.monkey.get_original("time", "sleep")  # stops the whole process, the hub too
 
 
 def drip(count, interval):
-    return ["read", ["send", CHUNKED], ["drip", "data: %d\n\n", count, interval], ["send", "0\r\n\r\n"], "linger"]
+    return [
+        "read",
+        ["send", CHUNKED],
+        ["drip", "data: %d\n\n", count, interval],
+        ["send", "0\r\n\r\n"],
+        "linger",
+    ]
 
 
 def events(data):
     return data.count(b"\n\n")
 
 
-def last_events(record, times):
-    """Yield for each feed: how many events, its t and earliest, and when its first and last were sent."""
-    seen = 0
-    for data, t, earliest in record.feeds:
-        first, seen = seen, seen + events(data)
-        yield seen - first, t, earliest, times[first], times[seen - 1]
+class Read:
+    """One feed beside the truth: how many events, and when its first and its last were sent."""
+
+    def __init__(self, feed, sent):
+        data, self.t, self.earliest = feed
+        self.count = events(data)
+        self.first_sent = sent[0][0]
+        self.before, self.after = sent[self.count - 1]  # around the sending of the last
+
+    def is_exact(self, late_s=NEAR_S):
+        return self.before - 1e-4 <= self.t <= self.after + late_s
+
+
+def compare(record, times):
+    """Return the feeds of *record* beside when their events were sent."""
+    reads, seen = [], 0
+    for feed in record.feeds:
+        reads.append(Read(feed, times[seen:]))
+        seen += reads[-1].count
+    assert seen == len(times)
+    return reads
 
 
 def test_an_event_is_recorded_when_it_arrived(serve, attempt):
@@ -39,10 +62,9 @@ def test_an_event_is_recorded_when_it_arrived(serve, attempt):
 
     record = attempt(served.url)
 
-    times = served.wait_for("dripped")[0]["times"]
     assert record.clock == "kernel"
-    assert [t for _, t, _ in record.feeds] == pytest.approx(times, abs=NEAR_S)
-    assert record.t0 < record.headers_at < record.feeds[0][1]
+    assert all(read.is_exact() for read in compare(record, served.wait_for("dripped")[0]["times"]))
+    assert record.t0 < record.headers_at <= record.feeds[0][1]
 
 
 @pytest.mark.slow
@@ -55,20 +77,13 @@ def test_a_stall_of_our_own_process_is_not_the_servers(serve, attempt):
 
     record = attempt(served.url)
 
-    times = served.wait_for("dripped")[0]["times"]
-    reads = list(last_events(record, times))
-    late = max(reads, key=lambda read: read[0])
-    count, t, earliest, first_sent, last_sent = late
-    assert count > 50
-    assert abs(t - last_sent) < NEAR_S
-    assert earliest <= first_sent
-    assert t - earliest > 1.0
+    reads = compare(record, served.wait_for("dripped")[0]["times"])
+    late = max(reads, key=lambda read: read.count)
+    assert late.count > 50
+    assert late.t - late.earliest > 1.0
+    assert all(read.is_exact() for read in reads)
+    assert all(read.earliest <= read.first_sent + 1e-3 for read in reads)
     assert max(record.lags) < 0.1, "the stamp of the last event is fresh: lag alone would not show the stall"
-    for count, t, earliest, first_sent, last_sent in reads:
-        assert abs(t - last_sent) < NEAR_S
-        assert earliest <= first_sent + NEAR_S
-        if count == 1:
-            assert t - earliest < 0.1
 
 
 @pytest.mark.slow
@@ -80,7 +95,7 @@ def test_a_stall_of_the_server_is_recorded_as_such(serve, attempt):
 
     arrivals = [t for _, t, _ in record.feeds]
     windows = [t - earliest for _, t, earliest in record.feeds]
-    assert max(b - a for a, b in zip(arrivals, arrivals[1:], strict=False)) == pytest.approx(1.42, abs=0.05)
+    assert max(b - a for a, b in pairwise(arrivals)) == pytest.approx(1.42, abs=0.05)
     assert max(windows) < NEAR_S, "the hub slept until the bytes came, so nothing is uncertain"
 
 
@@ -103,17 +118,17 @@ def test_a_block_while_other_streams_are_read_widens_every_window(serve, attempt
     gevent.spawn_later(0.25, block, 0.25)
     gevent.joinall(users, raise_error=True)
 
-    sent = {e["conn"]: e["times"] for e in served.wait_for("dripped", 100)}
-    assert len(sent) == 100
-    # Which connection is whose is not known; the schedule is the same for all within the spread of their starts.
-    for record in records:
-        for data, t, earliest in record.feeds:
-            if events(data) > 2:
-                assert t - earliest > (events(data) - 1) * 0.02 - 2 * NEAR_S
+    served.wait_for("dripped", 100)
+    # Which connection is whose is not known, but all have the same schedule.
+    late = [
+        (events(data), t - earliest) for r in records for data, t, earliest in r.feeds if events(data) > 2
+    ]
+    assert len(late) >= 100
+    assert all(width_s > (count - 1) * 0.02 - 2 * NEAR_S for count, width_s in late)
 
 
 class WallClock:
-    """The wall clock, stepped by a test: the kernel's stamps stay as they are, so stepping back is a step too."""
+    """The wall clock, stepped by a test. (The kernel's stamps stay as they are.)"""
 
     def __init__(self):
         self.offset = 0.0
@@ -142,9 +157,9 @@ def test_a_wall_clock_step_moves_no_recorded_time(step, wall, serve, attempt):
 
     record = attempt(served.url)
 
-    times = served.wait_for("dripped")[0]["times"]
-    assert [t for _, t, _ in record.feeds] == pytest.approx(times, abs=0.02)
-    assert all(earliest <= t for _, t, earliest in record.feeds)
+    reads = compare(record, served.wait_for("dripped")[0]["times"])
+    assert all(read.is_exact(OWN_S) for read in reads)
+    assert all(read.earliest <= read.t for read in reads)
     assert record.clock == "user"
 
 
@@ -159,9 +174,9 @@ def test_a_wall_clock_step_between_arrival_and_read(step, wall, serve, attempt):
     gevent.spawn_later(0.1, step_and_block)
     record = attempt(served.url)
 
-    times = served.wait_for("dripped")[0]["times"]
-    for _, t, _, _, last_sent in last_events(record, times):
-        assert -NEAR_S < t - last_sent < 0.02
+    reads = compare(record, served.wait_for("dripped")[0]["times"])
+    assert max(read.count for read in reads) > 1
+    assert all(read.is_exact(OWN_S) for read in reads)
 
 
 def test_a_passing_step_costs_only_the_reads_that_meet_it(wall, serve, attempt):
@@ -173,9 +188,8 @@ def test_a_passing_step_costs_only_the_reads_that_meet_it(wall, serve, attempt):
 
     record = attempt(served.url)
 
-    times = served.wait_for("dripped")[0]["times"]
     assert 1 <= clock.unstamped - before <= 6
-    assert [t for _, t, _ in record.feeds] == pytest.approx(times, abs=0.02)
+    assert all(read.is_exact(OWN_S) for read in compare(record, served.wait_for("dripped")[0]["times"]))
 
 
 def test_without_kernel_stamps_the_record_says_user(serve, attempt, monkeypatch):
@@ -184,9 +198,8 @@ def test_without_kernel_stamps_the_record_says_user(serve, attempt, monkeypatch)
 
     record = attempt(served.url)
 
-    times = served.wait_for("dripped")[0]["times"]
     assert record.clock == "user"
-    assert [t for _, t, _ in record.feeds] == pytest.approx(times, abs=0.05)
+    assert all(read.is_exact(OWN_S) for read in compare(record, served.wait_for("dripped")[0]["times"]))
     assert record.lags == [0.0] * len(record.lags)
 
 
@@ -206,10 +219,9 @@ def test_first_reads_without_stamps_use_our_own_time(serve, attempt, monkeypatch
 
     record = attempt(served.url)
 
-    times = served.wait_for("dripped")[0]["times"]
     assert clock.unstamped - before == 3
     assert record.clock == "user"
-    assert [t for _, t, _ in record.feeds] == pytest.approx(times, abs=0.02)
+    assert all(read.is_exact(OWN_S) for read in compare(record, served.wait_for("dripped")[0]["times"]))
 
 
 def test_a_warm_socket_is_kept_open_so_that_first_reads_are_stamped():
