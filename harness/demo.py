@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from locust.main import main as locust_main  # isort: skip  # patches the standard library, so it comes first
 
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -49,6 +50,8 @@ def main() -> int:
         "--metrics-port", str(METRICS_PORT), "--metrics-linger", "0s", "--think", "200ms-1s",
         "--loglevel", "WARNING", *sys.argv[1:],
     ]  # fmt: skip
+    # Started in the background by a shell, a process ignores Ctrl-C; this one must always end.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     locust_main()
     return 0
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from locust import User, task
 from locust.exception import StopUser
+from locust.user.users import LOCUST_STATE_STOPPING
+from locust.exception import StopUser
 from locust.user.task import LOCUST_STATE_RUNNING, LOCUST_STATE_STOPPING, LOCUST_STATE_WAITING
 
 import random
@@ -32,6 +34,10 @@ KEPT_CONTENT_BYTES = 1024 * 1024
 class StreamFailedError(Exception):
     """A stream that failed, as Locust's tables show it: outcome and stall class, nothing that varies."""
 
+    def __repr__(self) -> str:
+        # Locust shows the repr of an exception; the words are enough.
+        return str(self)
+
 
 class StreamUser(User):
     """A user that streams from the gateway under test. Subclass it and call `stream` in your tasks.
@@ -43,16 +49,14 @@ class StreamUser(User):
     abstract = True
     scenario = "default"
 
-    _users = 0
-
     def __init__(self, environment: Any) -> None:
         super().__init__(environment)
-        if not hasattr(environment, "harness"):
+        if getattr(environment, "harness", None) is None:
             raise UsageError(
-                "the harness is not connected to this Locust environment: run it with locust or harness run"
+                "the harness is not connected to this Locust environment: run it with locust or harness run, "
+                "or call harness.swarm.attach(environment, host=…) before the runner starts"
             )
-        number = StreamUser._users
-        StreamUser._users += 1
+        number = self.run_now.next_user()
         settings = self.run_now.settings
         self.random = random.Random(f"{settings.seed}-{number}")
         self._key = settings.keys[number % len(settings.keys)] if settings.keys else None
@@ -62,7 +66,9 @@ class StreamUser(User):
     @property
     def run_now(self) -> Run:
         """The run that is on."""
-        run: Run = self.environment.harness.run
+        run: Run | None = self.environment.harness.run
+        if run is None:
+            raise UsageError("no run is on: the test was not started, or not allowed to")
         return run
 
     def wait_time(self) -> float:
@@ -89,17 +95,16 @@ class StreamUser(User):
         *protocol* is ``chat``, ``responses`` or ``messages``. *model*, *max_tokens*, *extra_body* and
         *headers* override or extend the run's; *name* is the row in Locust's table (default: the
         model). A failed stream is a record too, not an exception: look at ``record.outcome``.
-        Raises `UsageError` if the gateway has no such endpoint, or no model is known for it.
+        Raises `UsageError` if the gateway has no such endpoint, no model is known for it, or the request
+        cannot be written. Once the run is ending no new stream begins: the user stops here.
         """
         self._rest()
         run = self.run_now
         settings = run.settings
-        asked = Prompt.of(self.random.choice(settings.prompts) if prompt is None else prompt)
-        if model is None and protocol not in settings.models:
-            raise UsageError(f"no model for {protocol}: pass --model {protocol}=NAME, or model= to stream()")
         scheduled = monotonic()
-        nonce = f"{self.random.getrandbits(32):08x}" if settings.cache == "bust" else None
         try:
+            asked = Prompt.of(self.random.choice(settings.prompts) if prompt is None else prompt)
+            nonce = f"{self.random.getrandbits(32):08x}" if settings.cache == "bust" else None
             call = prepare(
                 settings,
                 protocol,
@@ -112,20 +117,9 @@ class StreamUser(User):
                 extra_body=extra_body,
                 headers=headers,
             )
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-        request = run.begin(call, self.scenario, scheduled, asked.messages if settings.save_content else None)
-        attempt = 1
-        while True:
-            record = self._attempt(run, request, attempt, name or call.model)
-            if record.retry.decision != "retry":
-                return record
-            self._wait_to_retry(run, request, record.retry.delay_s or 0.0)
-            attempt += 1
-
-    def _attempt(self, run: Run, request: Request, attempt: int, name: str) -> Attempt:
-        """Make one attempt; its record is taken whatever interrupts it."""
-        settings, call = run.settings, request.call
+        except UsageError:
+            self._back_off()  # Locust starts the task again at once, and the answer would be the same
+            raise
         kept = bytearray() if settings.save_content else None
         labels = run.labels(request)
         session = open_session(
@@ -133,6 +127,7 @@ class StreamUser(User):
             call,
             on_gaps=lambda gaps: run.aggregate.gaps(labels, gaps),
             on_bytes=None if kept is None else _keeper(kept),
+            on_headers=run.answered,
         )
         run.aggregate.attempt_started(labels, session)
         try:
@@ -161,7 +156,7 @@ class StreamUser(User):
         if record.outcome in CLIENT_ENDED:
             return  # neither success nor failure: counted in the summary, not in Locust's table
         if record.outcome in BACK_OFF:
-            self._back_off_until = monotonic() + BACK_OFF_S
+            self._back_off()
         self.environment.events.request.fire(
             request_type=record.protocol,
             name=name,
@@ -174,10 +169,17 @@ class StreamUser(User):
             record=record,
         )
 
+    def _back_off(self) -> None:
+        self._back_off_until = monotonic() + BACK_OFF_S
+
     def _rest(self) -> None:
-        left_s = self._back_off_until - monotonic()
-        if left_s > 0:
-            gevent.sleep(left_s)
+        """Wait until the back-off is over; a user that was asked to stop leaves now."""
+        while self._state != LOCUST_STATE_STOPPING:
+            left_s = self._back_off_until - monotonic()
+            if left_s <= 0:
+                return
+            gevent.sleep(min(left_s, 0.1))
+        raise StopUser
 
 
 def _row_name(record: Attempt) -> str:
