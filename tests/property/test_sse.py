@@ -11,8 +11,8 @@ from harness.wire.sse import Item, Overflow, SseParser
 PIECES = st.one_of(
     st.sampled_from([
         b"\n", b"\n\n", b"\r", b"\r\n", b"\r\r", b"\xef\xbb\xbf", b"\xef", b"\xbb", b":", b": ka", b"data",
-        b"data:", b"data: ", b"data: x\n\n", b"event: e\n", b"event:", b"id: 1\n", b"id\n", b"id: \0\n", b"retry: 12\n",
-        b"retry: x\n", b"error: x\n", b" ", b"\0", b"\xff", "\u2028".encode(), b"foo\n",
+        b"data:", b"data: ", b"data: x\n\n", b"event: e\n", b"event:", b"id: 1\n", b"id\n", b"id: \0\n",
+        b"retry: 12\n", b"retry: x\n", b"error: x\n", b" ", b"\0", b"\xff", "\u2028".encode(), b"foo\n",
     ]),
     st.binary(max_size=12),
 )  # fmt: skip

@@ -157,7 +157,9 @@ EXTRA: list[tuple[str, bytes, list[Item]]] = [
         "keepalive after an id",
         b"id: 7\ndata: a\n\n: ka\n\ndata: b\n\n",
         [
-            Event("message", b"a", "7"), Comment(b"ka", False), EmptyBlock(None, False),
+            Event("message", b"a", "7"),
+            Comment(b"ka", False),
+            EmptyBlock(None, False),
             Event("message", b"b", "7"),
         ],
     ),
@@ -201,7 +203,7 @@ EXTRA: list[tuple[str, bytes, list[Item]]] = [
     ("empty data", b"data:\n\ndata: \n\n", [Event("message", b"", ""), Event("message", b"", "")]),
     ("half a byte order mark", b"\xef\xbbdata: x\n\ndata: y\n\n", [Event("message", b"y", "")]),
     ("nothing", b"", []),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("body", "expected"), [pytest.param(b, e, id=n) for n, b, e in EXTRA])
