@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 
 Start = Callable[[], None]
@@ -15,7 +14,7 @@ class Capacity:
         self._slots = slots
         self._queues = queue
         self._running = 0
-        self._waiting: deque[tuple[object, Start]] = deque()
+        self._waiting: dict[object, Start] = {}  # in order of arrival
 
     def enter(self, who: object, start: Start) -> bool | None:
         """Start *who* now (True), let it wait and start later (False), or refuse it (None)."""
@@ -25,17 +24,15 @@ class Capacity:
             return True
         if not self._queues:
             return None
-        self._waiting.append((who, start))
+        self._waiting[who] = start
         return False
 
     def leave(self, who: object) -> None:
         """Take *who* out, whether it ran or waited; the next in the queue starts."""
-        for entry in self._waiting:
-            if entry[0] is who:
-                self._waiting.remove(entry)
-                return
+        if self._waiting.pop(who, None) is not None:
+            return
         self._running -= 1
         if self._waiting and self._slots is not None and self._running < self._slots:
-            _, start = self._waiting.popleft()
+            start = self._waiting.pop(next(iter(self._waiting)))
             self._running += 1
             start()

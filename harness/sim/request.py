@@ -73,7 +73,7 @@ def read_request(
         fault=headers.get("x-harness-fault", "") or path_fault or _named(model) or _named(api_key),
         request=request,
         attempt=attempt,
-        preflight=(request or "").startswith(_PREFLIGHT),
+        preflight=headers.get("x-client-request-id", "").startswith(_PREFLIGHT),
         dialect=headers.get("x-harness-dialect", ""),
     )
 
