@@ -23,7 +23,9 @@ from harness.observe.story import tell
 from harness.observe.table import console_for
 from harness.stream import Attempt
 from harness.stream.record import to_json
-from harness.swarm.configure import check_url, choice, headers_of, keys_of, profile_of, transport_of
+from harness.swarm.configure import transport_of
+from harness.swarm.target import check_url, headers_of, keys_of, profile_of, secrets_of
+from harness.swarm.values import choice
 from harness.transport import HarnessTransport
 
 if TYPE_CHECKING:
@@ -138,7 +140,7 @@ def _probe(args: argparse.Namespace) -> int:
 
 def _attempt(one_run: Run, transport: HarnessTransport, call: Call, as_json: bool) -> Attempt:
     """Make one attempt and print it, also when Ctrl-C ends it."""
-    session = open_session(one_run.settings, call)
+    session = open_session(one_run.settings, call, on_headers=one_run.answered)
     request = one_run.begin(call, "default", session.opened)
     labels = one_run.labels(request)
     one_run.aggregate.attempt_started(labels, session)
@@ -158,7 +160,7 @@ def _attempt(one_run: Run, transport: HarnessTransport, call: Call, as_json: boo
 
 def settings_of(args: argparse.Namespace) -> tuple[Settings, str]:
     """Return the settings of a probe and its protocol. Raises `UsageError`."""
-    url = check_url(args.url)
+    url = check_url(args.url, "URL")
     profile = profile_of(args.gateway, args.time_scale, ",".join(args.limit), url)
     protocol = args.protocol or profile.default_protocols[0]
     if protocol not in profile.endpoints:
@@ -174,7 +176,8 @@ def settings_of(args: argparse.Namespace) -> tuple[Settings, str]:
             models={protocol: _model(args.model, profile, protocol)},
             prompts=(Prompt.of(args.prompt),),
             keys=keys_of(args.api_key_env, profile, simulated=False),
-            headers=headers_of("\n".join(args.header), profile),
+            headers=headers_of("\n".join(args.header)),
+            secrets=secrets_of(profile, (protocol,)),
             max_tokens=args.max_tokens,
             on_stall=choice(args.on_stall, ("close", "watch"), "--on-stall"),
             time_scale=args.time_scale,

@@ -27,7 +27,7 @@ def build_body(
     if nonce is not None:
         _prepend(messages, f"[{nonce}] ")
     body = _BUILDERS[protocol](endpoint, model, messages, max_tokens)
-    return _merge(body, extra) if extra else body
+    return merge(body, extra) if extra else body
 
 
 def _chat(endpoint: Endpoint, model: str, messages: list[dict[str, Any]], max_tokens: int) -> dict[str, Any]:
@@ -77,9 +77,10 @@ def _prepend(messages: list[dict[str, Any]], text: str) -> None:
         messages[0]["content"] = [{"type": "text", "text": text}, *content]
 
 
-def _merge(body: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
+def merge(body: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
+    """Return *body* with *extra* in it: objects are merged, all other values replaced."""
     merged = dict(body)
     for key, value in extra.items():
         ours = merged.get(key)
-        merged[key] = _merge(ours, value) if isinstance(ours, dict) and isinstance(value, dict) else value
+        merged[key] = merge(ours, value) if isinstance(ours, dict) and isinstance(value, dict) else value
     return merged

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import gevent
 
@@ -19,18 +18,6 @@ PATIENCE_S = 30.0
 
 # 408, 409 and 429 say "not now", not "not so": the run may find out more.
 _NOT_NOW = frozenset({408, 409, 429})
-
-
-class _FirstEvent(Session):
-    """A session that leaves at the first event: nobody needs the answer, and tokens cost money."""
-
-    leave: Any = None
-
-    def feed(self, data: bytes, t: float, earliest: float | None = None) -> None:
-        super().feed(data, t, earliest)
-        if self.events and self.leave is not None:
-            leave, self.leave = self.leave, None
-            gevent.spawn(leave)
 
 
 def preflight(settings: Settings) -> Settings:
@@ -55,17 +42,19 @@ def _try(settings: Settings, protocol: str) -> Session:
     call = prepare(
         settings, protocol, Prompt.of("Say hello."), request=new_request_id("preflight-"), key=key, nonce=None
     )
-    session = open_session(settings, call, kind=_FirstEvent)
-    assert isinstance(session, _FirstEvent)
-    session.leave = transport.abort
+
+    def leave() -> None:
+        gevent.spawn(transport.abort)
+
+    # It leaves at the first event: nobody needs the answer, and tokens cost money.
+    session = open_session(settings, call, on_event=leave)
     try:
         perform(transport, call, 1, session)
     finally:
         transport.close()
     complaint = _complaint(settings, session)
     if complaint:
-        model = call.model
-        raise UsageError(f"preflight {protocol} ({model}): {complaint}; --no-preflight skips this check")
+        raise UsageError(f"preflight {protocol} ({call.model}): {complaint}; --no-preflight skips this check")
     return session
 
 
@@ -76,17 +65,30 @@ def _complaint(settings: Settings, session: Session) -> str | None:
     match session.outcome:
         case "connect_error":
             return f"{words or 'no connection'}: check --host"
+        case "stalled" if session.status is None and session.clocks.t0 is None:
+            return f"no connection to {settings.base_url} within the limit (connect): check --host"
         case "no_response":
             return f"the connection was closed without an answer ({words}): check --host and the port"
+        case "protocol_error" if session.status is None:
+            return f"the answer is not HTTP ({words}): check --host and the port"
         case "not_a_stream":
             kind = session.response_headers.get("content-type", "no content type")
             return f"HTTP {session.status}, but {kind} instead of an event stream: check --host and --gateway"
         case "http_error":
-            status = session.status or 0
-            if not 400 <= status < 500 or status in _NOT_NOW:
-                return None
-            return f"HTTP {status}{f' ({words[:200]})' if words else ''}: {_mend(status, gateway)}"
+            return _status_complaint(session, words, gateway)
     return None
+
+
+def _status_complaint(session: Session, words: str, gateway: str) -> str | None:
+    status = session.status or 0
+    if (
+        300 <= status < 400
+    ):  # no stream will ever come: redirects are not followed, a key must not follow them
+        place = session.response_headers.get("location", "another place")
+        return f"HTTP {status}, redirected to {place[:200]!r}: pass that address as --host"
+    if not 400 <= status < 500 or status in _NOT_NOW:
+        return None
+    return f"HTTP {status}{f' ({words[:200]})' if words else ''}: {_mend(status, gateway)}"
 
 
 def _mend(status: int, gateway: str) -> str:

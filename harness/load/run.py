@@ -63,7 +63,8 @@ class Run:
     """The context of one run, from Start to verdict.
 
     `epoch` turns monotonic seconds into unix seconds; it is taken once, so that a step of the wall
-    clock during the run moves nothing.
+    clock during the run moves nothing. *on_simulated* hears of it when an answer says that it comes
+    from a simulator and the settings did not know.
     """
 
     def __init__(
@@ -72,22 +73,34 @@ class Run:
         settings: Settings,
         aggregate: Aggregate,
         sink: Sink | None = None,
-        worker: str = "local",
+        on_simulated: Callable[[], None] | None = None,
     ) -> None:
         self.name = name
         self.settings = settings
         self.aggregate = aggregate
         self.sink: Sink = sink or NoSink()
-        self.worker = worker
         self.started = time.monotonic()
         self.epoch = time.time() - self.started
+        self._on_simulated = on_simulated
+        self._users = 0
         self._random = random.Random(settings.seed)
         aggregate.begin_run(name, started_at=self.epoch + self.started, time_scale=settings.time_scale)
 
-    def simulated_by(self, session: Session) -> None:
-        """Note that the answer came from a simulator: it names itself, and nothing is simulated silently."""
+    def next_user(self) -> int:
+        """Return the number of a new user, from 0 in each run: with the seed it decides what they ask."""
+        self._users += 1
+        return self._users - 1
+
+    def answered(self, session: Session) -> None:
+        """Look at the first of an answer: a simulator names itself, and nothing is simulated silently.
+
+        What was counted before is renamed, so that no number of a run stays under the real name.
+        """
         if not self.settings.simulated and SIMULATOR_HEADER in session.response_headers:
             self.settings = replace(self.settings, simulated=True)
+            self.aggregate.rename_gateway(self.name, self.settings.gateway)
+            if self._on_simulated is not None:
+                self._on_simulated()
 
     def labels(self, request: Request) -> Labels:
         """Return the labels under which *request* is counted."""
@@ -96,8 +109,8 @@ class Run:
 
     def begin(self, call: Call, scenario: str, scheduled: float, content: Any = None) -> Request:
         """Start a request."""
-        warm = scheduled - self.started >= self.settings.warmup_s
-        request = Request(call, scenario, scheduled, "measure" if warm else "warmup", content)
+        warming_up = scheduled - self.started < self.settings.warmup_s
+        request = Request(call, scenario, scheduled, "warmup" if warming_up else "measure", content)
         self.aggregate.request_started(self.labels(request))
         return request
 
@@ -108,7 +121,6 @@ class Run:
 
         *labels* are those of the attempt's start.
         """
-        self.simulated_by(session)
         identity = Identity(
             run=self.name,
             request=request.call.request,
@@ -118,7 +130,7 @@ class Run:
             simulated=self.settings.simulated,
             scenario=request.scenario,
             model=request.call.model,
-            worker=self.worker,
+            worker=self.aggregate.worker,
             phase=request.phase,
             scheduled_at=self.epoch + request.scheduled,
         )

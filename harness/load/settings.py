@@ -27,6 +27,7 @@ class Settings:
     simulated: bool = False
     keys: tuple[str, ...] = field(default=(), repr=False)
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    secrets: dict[str, str] = field(default_factory=dict, repr=False)  # "env:VAR" of the profile -> value
     extra_body: dict[str, Any] = field(default_factory=dict)
     max_tokens: int = 256
     cache: Literal["bust", "allow"] = "bust"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from locust import User, task
 from locust.exception import StopUser
-from locust.user.users import LOCUST_STATE_STOPPING
-from locust.exception import StopUser
 from locust.user.task import LOCUST_STATE_RUNNING, LOCUST_STATE_STOPPING, LOCUST_STATE_WAITING
 
 import random
@@ -120,6 +118,18 @@ class StreamUser(User):
         except UsageError:
             self._back_off()  # Locust starts the task again at once, and the answer would be the same
             raise
+        request = run.begin(call, self.scenario, scheduled, asked.messages if settings.save_content else None)
+        attempt = 1
+        while True:
+            record = self._attempt(run, request, attempt, name or call.model)
+            if record.retry.decision != "retry":
+                return record
+            self._wait_to_retry(run, request, record.retry.delay_s or 0.0)
+            attempt += 1
+
+    def _attempt(self, run: Run, request: Request, attempt: int, name: str) -> Attempt:
+        """Make one attempt; its record is taken whatever interrupts it."""
+        settings, call = run.settings, request.call
         kept = bytearray() if settings.save_content else None
         labels = run.labels(request)
         session = open_session(

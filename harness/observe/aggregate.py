@@ -47,20 +47,23 @@ MIN_THRESHOLD_S = 0.005
 class _Run:
     """A run's totals with what bounds and judges them."""
 
-    __slots__ = ("folded", "threshold_s", "totals", "words")
+    __slots__ = ("folded", "gateway", "threshold_s", "totals", "words")
 
     def __init__(self, totals: Totals, threshold_s: float) -> None:
         self.totals = totals
         self.threshold_s = threshold_s
         self.words = Vocabularies()
         self.folded: dict[Labels, Labels] = {}
+        self.gateway: str | None = None  # replaces the one that is named, once it is known better
 
     def fold(self, labels: Labels) -> Labels:
         """Return *labels* with a model that is one too many replaced by ``other``."""
         known = self.folded.get(labels)
         if known is None:
             known = labels._replace(model=self.words.models.fold(labels.model))
-            if known == labels:  # else a flood of models would fill this cache instead
+            if self.gateway is not None:
+                known = known._replace(gateway=self.gateway)
+            if known.model == labels.model:  # else a flood of models would fill this cache instead
                 self.folded[labels] = known
         return known
 
@@ -95,6 +98,18 @@ class Aggregate:
             oldest = next(iter(self._runs))
             del self._runs[oldest]
             self._retired.add(oldest)
+
+    def rename_gateway(self, run: str, gateway: str) -> None:
+        """Let all series of *run*, past and future, carry *gateway*: its first answer said who it is."""
+        known = self._runs.get(run)
+        if known is None:
+            return
+        known.gateway = gateway
+        known.folded.clear()
+        known.totals.rename_gateway(gateway)
+        for key, (labels, session) in self._open.items():
+            if labels.run == run:
+                self._open[key] = labels._replace(gateway=gateway), session
 
     def request_started(self, labels: Labels) -> None:
         """Count a request that a user began."""

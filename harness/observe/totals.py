@@ -128,6 +128,23 @@ class Totals:
                 total.merge(histogram)
         return total
 
+    def rename_gateway(self, gateway: str) -> None:
+        """Let every series carry *gateway*, as if it had been known from the start."""
+        at = STREAM_LABELS.index("gateway")
+
+        def renamed(labels: LabelValues) -> LabelValues:
+            return (*labels[:at], gateway, *labels[at + 1 :])
+
+        self.started = {labels._replace(gateway=gateway): n for labels, n in self.started.items()}
+        self.counters = {
+            name: {renamed(labels): n for labels, n in series.items()}
+            for name, series in self.counters.items()
+        }
+        self.histograms = {
+            name: {renamed(labels): histogram for labels, histogram in series.items()}
+            for name, series in self.histograms.items()
+        }
+
     def conservation(self) -> Conservation:
         """Return what became of the attempts of this run."""
         started = sum(attempts for _, attempts in self.started.values())

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import locust
 
+import logging
 import platform
+import tempfile
 import time
 from argparse import Namespace
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from harness import __version__
-from harness.load.settings import Settings
-from harness.observe.results import ATTEMPTS, RUN, TIMELINES, AttemptLog, LineFile, ResultsFolder
+from harness.load.settings import Settings, UsageError
+from harness.observe.results import (
+    ATTEMPTS,
+    RUN,
+    TIMELINES,
+    AttemptLog,
+    LineFile,
+    ResultsError,
+    ResultsFolder,
+)
 from harness.observe.timelines import TimelineLog
 from harness.stream import Attempt
 from harness.swarm.configure import tags_of
+
+logger = logging.getLogger(__name__)
 
 # Options whose values are secrets or may hold one, and what argparse itself keeps.
 _NOT_SHOWN = frozenset({"header", "api_key_env", "web_login", "tls_key"})
@@ -28,6 +41,7 @@ class Keeper:
 
     def __init__(self, folder: ResultsFolder, save_content: bool) -> None:
         self.folder = folder
+        self._about: dict[str, Any] = {}
         self.run = folder.run
         self.attempts = AttemptLog(folder.path / ATTEMPTS)
         self.timelines = TimelineLog(folder.path / TIMELINES)
@@ -35,12 +49,20 @@ class Keeper:
 
     @classmethod
     def open(cls, options: Namespace, settings: Settings) -> Keeper:
-        """Make the folder and write `run.json`. Raises `UsageError` or `ResultsError`."""
-        tags = tags_of(options.tag)
+        """Make the folder and write `run.json`. Raises `ResultsError`."""
         name = options.run_name or time.strftime("%Y%m%d-%H%M%S")
         keeper = cls(ResultsFolder(options.results, name), settings.save_content)
-        keeper.folder.write_json(RUN, describe_run(keeper.run, options, settings, tags))
+        keeper._about = about_run(keeper.run, options, settings)
+        keeper.folder.write_json(RUN, keeper._about)
         return keeper
+
+    def call_simulated(self, gateway: str) -> None:
+        """Correct `run.json`: the gateway turned out to be a simulated one. Never raises, the run is on."""
+        self._about.update(gateway=gateway, simulated=True)
+        try:
+            self.folder.write_json(RUN, self._about)
+        except ResultsError as error:
+            logger.warning("%s", error)
 
     def add(
         self, record: Attempt, timeline: Callable[[], dict[str, Any]], content: dict[str, Any] | None
@@ -70,7 +92,7 @@ class Keeper:
         return [self.attempts, self.timelines, *([self.content] if self.content is not None else [])]
 
 
-def describe_run(run: str, options: Namespace, settings: Settings, tags: dict[str, str]) -> dict[str, Any]:
+def about_run(run: str, options: Namespace, settings: Settings) -> dict[str, Any]:
     """Return what `run.json` says: enough to run the same again, and no secret."""
     shown = {
         name: value
@@ -90,7 +112,7 @@ def describe_run(run: str, options: Namespace, settings: Settings, tags: dict[st
         "models": settings.models,
         "time_scale": settings.time_scale,
         "seed": settings.seed,
-        "tags": tags,
+        "tags": tags_of(options.tag),
         "limits": settings.profile.limits.as_dict(),
         "model_limits": {model: limits.as_dict() for model, limits in settings.profile.model_limits.items()},
         "keepalive": settings.profile.keepalive,
@@ -104,3 +126,16 @@ def describe_run(run: str, options: Namespace, settings: Settings, tags: dict[st
         },
         "options": shown,
     }
+
+
+def check_results(base: str) -> None:
+    """Raise `UsageError` if no run could leave its results in the folder *base*; make it if it is missing."""
+    try:
+        Path(base).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=base):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"cannot write results to {base} ({error.strerror or error}): "
+            "choose a writable folder with --results DIR"
+        ) from None

@@ -2,36 +2,62 @@
 
 from __future__ import annotations
 
-from locust import events
+import locust
 from locust.argument_parser import LocustArgumentParser
 from locust.env import Environment
-from locust.runners import WorkerRunner
+from locust.event import Events
+from locust.runners import MasterRunner, WorkerRunner
 
+import atexit
 import logging
 import sys
 import traceback
 from typing import Any, NoReturn
 
-import gevent
-
 from harness.load.settings import UsageError
 from harness.swarm.ending import show_run
-from harness.swarm.node import Node
+from harness.swarm.node import USAGE_EXIT, Node
 from harness.swarm.options import add_options
-from harness.swarm.webui import check_port, guard_start
+from harness.swarm.stopping import Stopping, take_interrupts
+from harness.swarm.webui import WebGuard, check_port
 
-# What argparse uses for the same: the command line is wrong, nothing was tried.
-USAGE_EXIT = 2
+INTERRUPTED_EXIT = 130
 
 
 def connect() -> None:
     """Register the listeners with Locust's global events; once per process."""
-    events.init_command_line_parser.add_listener(_add_options)
-    events.init.add_listener(_init)
-    events.test_start.add_listener(_test_start)
-    events.test_stop.add_listener(_test_stop)
-    events.quitting.add_listener(_quitting)
-    events.quit.add_listener(_quit)
+    locust.events.init_command_line_parser.add_listener(_add_options)
+    locust.events.init.add_listener(_init)
+
+
+def listen(events: Events, node: Node, stopping: Stopping) -> None:
+    """Let *node* take part in the life of the process and its runs."""
+
+    def test_start(**_: Any) -> None:
+        node.begin_run()
+
+    def test_stopping(**_: Any) -> None:
+        stopping.announce()
+
+    def test_stop(**_: Any) -> None:
+        # Headless, Locust prints its own tables after this: ours come last.
+        if node.end_run() and not node.options.headless:
+            _show(node)
+
+    def quitting(**_: Any) -> None:
+        if node.environment.runner is not None:
+            stopping.leave()
+
+    def quit_(**_: Any) -> None:
+        if node.options.headless:
+            _show(node)
+        node.close()
+
+    events.test_start.add_listener(test_start)
+    events.test_stopping.add_listener(test_stopping)
+    events.test_stop.add_listener(test_stop)
+    events.quitting.add_listener(quitting)
+    events.quit.add_listener(quit_)
 
 
 def _add_options(parser: LocustArgumentParser, **_: Any) -> None:
@@ -39,60 +65,41 @@ def _add_options(parser: LocustArgumentParser, **_: Any) -> None:
 
 
 def _init(environment: Environment, web_ui: Any = None, **_: Any) -> None:
-    # httpx reports each request at INFO, which a load test cannot afford.
-    for name in ("httpx", "httpcore"):
-        logging.getLogger(name).setLevel(logging.WARNING)
+    quiet_loggers()
     node = Node(environment)
     environment.harness = node  # type: ignore[attr-defined]
-    _nodes.append(node)
+    stopping = Stopping(node)
+    listen(environment.events, node, stopping)
+    runner = environment.runner
     try:
+        if isinstance(runner, MasterRunner | WorkerRunner):
+            raise UsageError("a run is one process so far: leave out --master, --worker and --processes")
         if web_ui is not None:
             check_port(node.options.web_host, node.options.web_port)
-            guard_start(web_ui, node)
+            WebGuard(node, stopping).install(web_ui)
         node.open()
     except UsageError as error:
         _give_up(node, error)
-
-
-def _test_start(environment: Environment, **_: Any) -> None:
-    _node(environment).begin_run()
-
-
-def _test_stop(environment: Environment, **_: Any) -> None:
-    node = _node(environment)
-    node.end_run()
-    if not node.options.headless and not node.is_worker:
-        _show(node)
-
-
-def _quitting(environment: Environment, **_: Any) -> None:
-    """Stop and drain before Locust reads its exit code: on Ctrl-C it would do so only after."""
-    runner = environment.runner
-    if runner is None or isinstance(runner, WorkerRunner):
-        return
-    node = _node(environment)
-    if runner.state in ("spawning", "running"):
-        open_streams = 0 if node.run is None else node.aggregate.conservation(node.run.name).open
-        if open_streams:
-            print(
-                f"harness: draining {open_streams} open streams, up to {environment.stop_timeout:g} s; "
-                "Ctrl-C again cuts them",
-                file=sys.stderr,
-                flush=True,
-            )
-        try:
-            runner.stop()
-        except KeyboardInterrupt:
-            environment.stop_timeout = 0.0
-            runner.user_greenlets.kill(block=True)
-            node.end_run()
-
-
-def _quit(exit_code: int, **_: Any) -> None:
-    for node in _nodes:
-        if node.options.headless and not node.is_worker:
-            _show(node)
+    except KeyboardInterrupt:
+        node.hurried = True
         node.close()
+        sys.exit(INTERRUPTED_EXIT)
+    if runner is None:  # run_single_user: Locust never says that it ends
+        atexit.register(_end_single, node)
+    else:
+        take_interrupts()
+
+
+def quiet_loggers() -> None:
+    """Silence what would be a line per request: httpx reports each at INFO."""
+    for name in ("httpx", "httpcore"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _end_single(node: Node) -> None:
+    if node.end_run():
+        _show(node)
+    node.close()
 
 
 def _show(node: Node) -> None:
@@ -101,18 +108,10 @@ def _show(node: Node) -> None:
         show_run(node.keeper, node.summary, sys.stderr if node.options.json else sys.stdout)
 
 
-def _node(environment: Environment) -> Node:
-    node: Node = environment.harness  # type: ignore[attr-defined]
-    return node
-
-
 def _give_up(node: Node, error: UsageError) -> NoReturn:
     if node.options.debug:
         traceback.print_exc()
-    print(f"harness: {error}", file=sys.stderr, flush=True)
+    if not isinstance(node.environment.runner, WorkerRunner):  # or --processes would say it once per process
+        print(f"harness: {error}", file=sys.stderr, flush=True)
     node.close()
-    gevent.sleep(0)  # let the log's greenlets write what they have
     sys.exit(USAGE_EXIT)
-
-
-_nodes: list[Node] = []

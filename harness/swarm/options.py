@@ -1,4 +1,4 @@
-"""The harness's options in Locust's parser: command line, its files, environment, web UI.
+"""The harness's options in Locust's parser: command line, its files, environment (``LOCUST_…``), web UI.
 
 Every default has the type of its option (an empty text stands for "not given"), because Locust's web
 UI converts what it gets to the type of the default. Meaning is checked in `harness.swarm.configure`,
@@ -10,7 +10,7 @@ from __future__ import annotations
 from locust.argument_parser import LocustArgumentParser
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 SEPARATOR = ","
@@ -50,8 +50,17 @@ def add_options(parser: LocustArgumentParser) -> None:
     _transport(parser)
 
 
+def _adder(parser: LocustArgumentParser) -> Callable[..., Any]:
+    """Return what adds an option, with the environment variable that Locust's own would have."""
+
+    def add(flag: str, **details: Any) -> None:
+        parser.add_argument(flag, env_var=f"LOCUST_{flag[2:].replace('-', '_').upper()}", **details)
+
+    return add
+
+
 def _target(parser: LocustArgumentParser) -> None:
-    add = parser.add_argument
+    add = _adder(parser)
     add(
         "--gateway",
         default="generic",
@@ -88,7 +97,7 @@ def _target(parser: LocustArgumentParser) -> None:
 
 
 def _requests(parser: LocustArgumentParser) -> None:
-    add = parser.add_argument
+    add = _adder(parser)
     add(
         "--prompts",
         default="",
@@ -144,7 +153,7 @@ def _requests(parser: LocustArgumentParser) -> None:
 
 
 def _judging(parser: LocustArgumentParser) -> None:
-    add = parser.add_argument
+    add = _adder(parser)
     add(
         "--limit",
         action=_Joined,
@@ -175,7 +184,7 @@ def _judging(parser: LocustArgumentParser) -> None:
 
 
 def _simulator(parser: LocustArgumentParser) -> None:
-    add = parser.add_argument
+    add = _adder(parser)
     add(
         "--sim-mix",
         default="ok=100",
@@ -192,7 +201,7 @@ def _simulator(parser: LocustArgumentParser) -> None:
 
 
 def _run(parser: LocustArgumentParser) -> None:
-    add = parser.add_argument
+    add = _adder(parser)
     add(
         "--seed",
         type=int,
@@ -266,7 +275,7 @@ def _run(parser: LocustArgumentParser) -> None:
 
 
 def _transport(parser: LocustArgumentParser) -> None:
-    add = parser.add_argument
+    add = _adder(parser)
     add(
         "--ca-file",
         default="",

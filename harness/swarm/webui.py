@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from locust.argument_parser import get_parser
+from locust.runners import STATE_CLEANUP, STATE_RUNNING, STATE_SPAWNING
 from locust.web import WebUI
 
 import socket
-from argparse import Namespace
 from typing import Any
 
 from flask import Response, jsonify, request
+from werkzeug.datastructures import ImmutableMultiDict, MultiDict
 
 from harness.load.settings import UsageError
 from harness.swarm.node import Node
+from harness.swarm.stopping import Stopping
+
+# What Locust's own form sends; every other field is an option that is shown in the form.
+_LOCUSTS_FIELDS = frozenset(
+    {"user_count", "spawn_rate", "host", "run_time", "user_classes", "shape_class", "profile"}
+)
 
 
 def check_port(host: str, port: int) -> None:
@@ -29,44 +37,91 @@ def check_port(host: str, port: int) -> None:
         ) from None
 
 
-def guard_start(web_ui: WebUI, node: Node) -> None:
-    """Check the form of a start on the server: what a browser enforces, a POST need not respect."""
+class WebGuard:
+    """Stands before Locust's views and checks on the server what a browser enforces and a POST need not."""
 
-    assert web_ui.app is not None
+    def __init__(self, node: Node, stopping: Stopping) -> None:
+        self._node = node
+        self._stopping = stopping
+        self._shown: frozenset[str] | None = None
 
-    @web_ui.app.before_request
-    def check() -> Response | None:
-        if request.endpoint != "locust.swarm" or request.method != "POST":
+    def install(self, web_ui: WebUI) -> None:
+        """Take the place before every view of *web_ui*."""
+        assert web_ui.app is not None
+        self._picks_classes = web_ui.userclass_picker_is_active
+
+        @web_ui.app.before_request
+        def check() -> Response | None:
+            if request.method != "POST" or (self._node.options.web_login and not _logged_in()):
+                return None  # Locust's own view sends them to the login
+            if request.endpoint == "locust.swarm":
+                return self._start()
+            if request.endpoint == "locust.stop" and self._state == STATE_CLEANUP:
+                self._stopping.cut()  # the first Stop is draining, and they do not want to wait
             return None
-        if node.options.web_login and not _logged_in():
-            return None  # Locust's own view sends them to the login
-        before = dict(vars(node.options)), node.environment.host
+
+    @property
+    def _state(self) -> str:
+        runner = self._node.environment.runner
+        return "" if runner is None else str(runner.state)
+
+    def _start(self) -> Response | None:
+        """Return what is wrong with the form of a start; None lets Locust's own view take it."""
+        node, environment = self._node, self._node.environment
+        # Werkzeug keeps a parsed form on the request: Locust's view gets only what the page may change.
+        form = request.form = self._without_hidden(request.form)
+        before = dict(vars(node.options)), environment.host, environment.user_classes
         try:
-            _apply(node.options, request.form)
-            node.environment.host = request.form.get("host", node.environment.host)
-            if node.environment.runner is None or node.environment.runner.user_count == 0:
+            if self._state == STATE_CLEANUP:
+                raise UsageError("the last run is still draining its streams; Stop again cuts them")
+            _apply(vars(node.options), form)
+            if form.get("host") is not None:
+                environment.host = form["host"].replace("<", "").replace(">", "").strip()
+            self._pick_classes(form)
+            if self._state in (STATE_SPAWNING, STATE_RUNNING):
+                node.check_edit()
+            else:
                 node.check()
         except UsageError as error:
+            vars(node.options).clear()
             vars(node.options).update(before[0])
-            node.environment.host = before[1]
-            return jsonify({"success": False, "message": str(error), "host": node.environment.host})
+            environment.host, environment.user_classes = before[1:]
+            return jsonify({"success": False, "message": str(error), "host": environment.host})
         return None
 
+    def _without_hidden(self, form: MultiDict[str, str]) -> ImmutableMultiDict[str, str]:
+        if self._shown is None:
+            self._shown = _LOCUSTS_FIELDS.union(get_parser(default_config_files=[]).args_included_in_web_ui)
+        return ImmutableMultiDict((k, v) for k, v in form.items(multi=True) if k in self._shown)
 
-def _apply(options: Namespace, form: Any) -> None:
+    def _pick_classes(self, form: MultiDict[str, str]) -> None:
+        """Choose the user classes as Locust's class picker is about to."""
+        if not self._picks_classes or self._state in (STATE_SPAWNING, STATE_RUNNING):
+            return
+        environment = self._node.environment
+        available: dict[str, Any] = dict(environment.available_user_classes or {})
+        names = form.getlist("user_classes") or list(available)
+        if not any(name in available for name in names):
+            raise UsageError(f"no such user class: {', '.join(names)} (there are: {', '.join(available)})")
+        environment.user_classes = [available[name] for name in available if name in names]
+
+
+def _apply(options: dict[str, Any], form: MultiDict[str, str]) -> None:
     """Take the form's values with the types of the defaults; what does not fit is the user's error."""
     for name, text in form.items():
-        known = getattr(options, name, None)
+        if name in _LOCUSTS_FIELDS or name not in options:
+            continue
+        known = options[name]
         if isinstance(known, bool):
-            setattr(options, name, text == "true")
-        elif isinstance(known, int | float) and name != "run_time":
+            options[name] = text == "true"
+        elif isinstance(known, int | float):
             try:
-                setattr(options, name, type(known)(text))
+                options[name] = type(known)(text)
             except ValueError:
                 kind = "a whole number" if isinstance(known, int) else "a number"
                 raise UsageError(f"--{name.replace('_', '-')}: expected {kind}, got {text!r}") from None
-        elif isinstance(known, str) and name != "host":
-            setattr(options, name, text)
+        elif isinstance(known, str):
+            options[name] = text
 
 
 def _logged_in() -> bool:

@@ -1,0 +1,57 @@
+"""What has to be done each second, run or no run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gevent
+import psutil
+
+from harness.observe.aggregate import Aggregate
+from harness.swarm.keeping import Keeper
+
+_EACH_S = 1.0
+
+
+class Housekeeper:
+    """Hands written records to the system, and looks at this process's own load."""
+
+    def __init__(self, aggregate: Aggregate) -> None:
+        self.keeper: Keeper | None = None
+        self._aggregate = aggregate
+        self._process = psutil.Process()
+        self._greenlet: gevent.Greenlet[..., Any] | None = None
+
+    def start(self) -> None:
+        """Begin, in a greenlet of its own."""
+        self._greenlet = gevent.spawn(self._keep_house)
+
+    def stop(self) -> None:
+        """End it. Stopping twice is harmless."""
+        if self._greenlet is not None:
+            self._greenlet.kill()
+            self._greenlet = None
+
+    def _keep_house(self) -> None:
+        self._process.cpu_percent()
+        while True:
+            gevent.sleep(_EACH_S)
+            self._aggregate.cpu_ratio = self._process.cpu_percent() / 100.0
+            self._aggregate.open_sockets = count_sockets()
+            if self.keeper is not None:
+                self.keeper.flush()
+
+
+def count_sockets() -> int | None:
+    """Return the number of sockets that this process has open; None where the system does not tell."""
+    count = 0
+    try:
+        for entry in Path("/proc/self/fd").iterdir():
+            try:
+                count += str(entry.readlink()).startswith("socket:")
+            except OSError:
+                continue
+    except OSError:
+        return None
+    return count
