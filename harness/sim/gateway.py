@@ -26,6 +26,7 @@ from harness.sim.routing import COUNT_TOKENS, HEALTH, MODELS, Router
 from harness.sim.script import Circumstances, Script
 from harness.sim.truth import TruthLine, TruthLog
 from harness.sim.vendor import http_error
+from harness.sim.verdict import Verdict
 
 # A gateway that promises no keepalive still sends them while it stalls: otherwise `stall-mid` would be
 # `stall-mid-dead`. Seconds before scaling.
@@ -63,6 +64,7 @@ class SimulatedGateway:
         wall_clock: Callable[[], float],
     ) -> None:
         self.clockwork = clockwork
+        self.verdict = Verdict()
         self._setup = setup
         self._chooser = chooser
         self._capacity = capacity
@@ -140,6 +142,8 @@ class SimulatedGateway:
             self._log(asked, line)
             raise
         line.fault = fault.name
+        if not asked.preflight:
+            self.verdict.begins(asked.who, asked.first, now)
         dialogue = DIALOGUES[asked.protocol](
             identity, spelling.accent, asked.include_usage, asked.prompt_tokens
         )
@@ -150,6 +154,8 @@ class SimulatedGateway:
             def over(playback: Playback, line: TruthLine) -> None:
                 self._open.discard(playback)
                 self._log(asked, line)
+                if not asked.preflight:
+                    self.verdict.ends(asked.who, line.outcome, script.told_wait_s, self.clockwork.clock())
                 if takes_slot:
                     self._capacity.leave(playback)
 
@@ -160,7 +166,9 @@ class SimulatedGateway:
             return playback
 
         if not asked.stream and not fault.before_stream:
-            playback = make(plain.whole_answer(dialogue, asked.pace, script.finish, headers), "", False)
+            playback = make(
+                plain.whole_answer(dialogue, asked.pace, script.finish, headers), "completed", False
+            )
             playback.start(now)
             return playback
         plan, outcome = spelling.apply(fault.plan(script)), fault.outcome_for(script)

@@ -70,6 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--jitter", type=float, default=0.0, metavar="PART", help="how irregular tokens come, 0 to 1 of a gap"
     )
     add("--parent", type=int, metavar="PID", help="stop when that process is gone")
+    add("--verdict", action="store_true", help="say at the end how the clients retried")
     add("--list", action="store_true", help="list the faults and exit")
 
 
@@ -130,6 +131,7 @@ def _listening(args: argparse.Namespace) -> Listening:
         capacity=Capacity(args.slots, args.queue),
         truth_path=args.truth,
         parent=args.parent,
+        verdict=args.verdict,
     )
 
 

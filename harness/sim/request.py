@@ -39,6 +39,10 @@ class Asked:
     request: str | None
     attempt: int
     preflight: bool
+    who: tuple[str, str]
+    """The same for all attempts of a request, as far as the client lets it be known."""
+    first: bool
+    """The client says that this is its first attempt."""
     dialect: str
     """The dialect that the request names, "" for the server's own."""
 
@@ -74,6 +78,8 @@ def read_request(
         request=request,
         attempt=attempt,
         preflight=headers.get("x-client-request-id", "").startswith(_PREFLIGHT),
+        who=(api_key, request if request is not None else f"{hash(body):x}"),
+        first=headers.get("x-stainless-retry-count") == "0",
         dialect=headers.get("x-harness-dialect", ""),
     )
 

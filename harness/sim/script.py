@@ -15,6 +15,7 @@ from harness.sim.heads import answer
 from harness.sim.pace import Schedule
 from harness.sim.plan import CONTENT, EVENT, HEAD, PROGRESS, RAW, TERMINAL, Plan
 from harness.sim.vendor import http_error, official_error
+from harness.sim.verdict import told_wait_s
 from harness.sim.words import PIECES_JSON, escaped, said, tool_arguments
 
 _VISIBLE = ("content", "refusal")
@@ -50,6 +51,8 @@ class Script:
         """Tokens that a healthy answer has."""
         self.finish = finish
         """How a healthy answer ends."""
+        self.told_wait_s: float | None = None
+        """The wait that a refusal asked for."""
         self._schedule = schedule
         self._told = 0
         self._reasoned = 0
@@ -189,4 +192,5 @@ class Script:
         at = self.circumstances
         body = http_error(at.profile.name, at.protocol, status, at.request_id, message, code, kind)
         extra = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.told_wait_s = told_wait_s(extra, at.wall_s)
         yield 0.0, RAW, answer(status, {**at.own_headers, **extra}, body)

@@ -35,6 +35,8 @@ class Listening:
     capacity: Capacity
     truth_path: str | None
     parent: int | None
+    verdict: bool
+    """Say at the end what the clients did."""
 
 
 def serve(listening: Listening) -> int:
@@ -92,6 +94,8 @@ async def _serve(listening: Listening, truth: TruthLog) -> int:
     watch.cancel()
     server.close()
     gateway.stop()
+    if listening.verdict:
+        print("\n".join(gateway.verdict.lines()), flush=True)
     return 0
 
 

@@ -21,7 +21,8 @@ def clock():
 
 
 def test_what_is_due_runs_in_order_of_time_and_then_of_arrival(clock):
-    work, seen = Clockwork(clock), []
+    work = Clockwork(clock)
+    seen: list[object] = []
     for due, name in ((2.0, "late"), (1.0, "first"), (1.0, "second"), (9.0, "never")):
         work.at(due, noting(seen, name))
     clock.now = 3.0
@@ -32,7 +33,8 @@ def test_what_is_due_runs_in_order_of_time_and_then_of_arrival(clock):
 
 
 def test_an_action_comes_back_at_the_time_it_names_until_it_names_none(clock):
-    work, seen = Clockwork(clock), []
+    work = Clockwork(clock)
+    seen: list[object] = []
 
     def tick(now):
         seen.append(now)
@@ -47,7 +49,8 @@ def test_an_action_comes_back_at_the_time_it_names_until_it_names_none(clock):
 
 
 def test_an_action_may_add_another_that_is_overdue_without_losing_its_own_place(clock):
-    work, seen = Clockwork(clock), []
+    work = Clockwork(clock)
+    seen: list[object] = []
 
     def parent(now):
         seen.append("parent")
@@ -67,7 +70,8 @@ def test_an_action_may_add_another_that_is_overdue_without_losing_its_own_place(
 
 
 def test_an_action_that_fails_is_not_run_again(clock):
-    work, seen = Clockwork(clock), []
+    work = Clockwork(clock)
+    seen: list[object] = []
 
     def fails(now):
         raise RuntimeError("broken")
@@ -82,7 +86,8 @@ def test_an_action_that_fails_is_not_run_again(clock):
 
 
 def test_a_run_does_at_most_so_many_actions_so_that_sockets_get_their_turn(clock):
-    work, seen = Clockwork(clock), []
+    work = Clockwork(clock)
+    seen: list[object] = []
     for _ in range(5):
         work.at(0.0, lambda now: seen.append(1))
     work.run(most=2)

@@ -149,3 +149,14 @@ def test_errors_arrive_as_the_sdks_classes(sim, openai_client, anthropic_client)
         pytest.raises(openai.APIError, match="Response stream interrupted"),
     ):
         list(stream)
+
+
+def test_the_verdict_says_that_the_sdk_waited_as_long_as_told(launch):
+    sim = launch("--tokens", "2", "--first-token", "1ms", "--verdict")
+    with openai.OpenAI(base_url=f"{sim.url}/fault/http-429-ms,ok/v1", api_key="k") as client:
+        list(client.chat.completions.create(model="m", messages=PROMPT, stream=True))
+    sim.process.terminate()
+    lines = sim.process.stdout.read().splitlines()
+
+    assert "client: 1 requests, 2 attempts (1 took 2)" == lines[0]
+    assert "Retry-After: obeyed 1 of 1 times" == lines[2]
