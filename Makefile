@@ -26,10 +26,11 @@ run: $(STAMP) ## simulated gateway, Locust's web UI and the metrics exporter; Ct
 test: $(STAMP) ## run the tests (ARGS="-k sse" and the like go to pytest)
 	@$(BIN)/pytest $(ARGS)
 
-check: $(STAMP) ## ruff and mypy, tests included
+check: $(STAMP) ## ruff and mypy, tests included; generated files are fresh
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy --strict harness tests
+	@$(BIN)/harness dashboards --check
 
 format: $(STAMP) ## let ruff format the code and mend what it can
 	@$(BIN)/ruff format .

@@ -14,6 +14,7 @@ COMMANDS: dict[str, str] = {
     "run": "run a load test: Locust with the packaged locustfile",
     "probe": "make one request and watch its stream",
     "sim": "run the simulated gateway",
+    "dashboards": "write the Grafana boards and Prometheus rules, or check that they are fresh",
     "show": "look into a finished run: failed and slow streams, one stream's timeline",
 }
 

@@ -306,3 +306,26 @@ RUN_END = _family(
     ("run", "gateway"),
     "Unix time at which the run ended; absent while it runs.",
 )
+
+# A capacity search measures whole mixes: where a step is not about one protocol, scenario or model the
+# label says "all".
+CAPACITY_LOAD = _family(
+    "capacity_step_load",
+    "gauge",
+    (*STREAM_LABELS, "step"),
+    "Load that a step of a capacity search offered: requests per second, or users where it searched over "
+    "those.",
+)
+CAPACITY_GOODPUT = _family(
+    "capacity_step_goodput",
+    "gauge",
+    (*STREAM_LABELS, "step"),
+    "Requests per second of a step of a capacity search that met every objective.",
+)
+CAPACITY_KNEE = _family(
+    "capacity_knee",
+    "gauge",
+    (*STREAM_LABELS, "step"),
+    "The highest load so far that held every objective, in the unit of capacity_step_load; step says which "
+    "one it was. Absent until a step has held.",
+)

@@ -138,6 +138,7 @@ def test_the_metrics_have_the_names_that_dashboards_query():
         arrivals_total arrival_lag_seconds generator_lag_seconds generator_uncertainty_seconds
         hub_lag_seconds generator_cpu_ratio generator_open_sockets users workers worker_report_age_seconds
         run_info run_valid run_start_timestamp_seconds run_end_timestamp_seconds
+        capacity_step_load capacity_step_goodput capacity_knee
     """
     assert set(names.split()) == set(FAMILIES)
 
