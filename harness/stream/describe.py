@@ -17,9 +17,18 @@ _STALLS = {
     "over_total": "still running at the total limit of {limit}, after {tokens}",
     "keepalive_late": "keepalive late: {waited} without one",
     "keepalive_violation": "keepalive promise broken: {waited} without one",
-    "slow_progress": "slow: no token for {waited}",
+    "slow_progress": "slow: {waited} {slow}",
     "burst": "burst: many events at once, as from a proxy that buffers",
     "post_terminal_hang": "connection left open for {waited} after the end",
+}
+
+# What a soft limit was waiting for, by phase.
+_SLOW = {
+    "connect": "to connect",
+    "before_headers": "without response headers",
+    "before_first_byte": "without a byte of the body",
+    "before_first_token": "without a first token",
+    "after_terminal": "in all",
 }
 
 
@@ -67,10 +76,10 @@ def failure_name(record: Attempt) -> str:
 
 def stall_line(stall: Stall, record: Attempt) -> str:
     """Return one line for a hard or soft stall of *record*."""
-    keepalive = record.keepalive
-    parts = [_count(keepalive.comments, "keepalive comment"), _count(keepalive.pings, "ping")]
-    alive = " and ".join(p for p in parts if not p.startswith("0 ")) or "bytes"
+    keepalives = record.keepalive.comments + record.keepalive.pings
+    alive = _count(keepalives, "keepalive") if keepalives else "bytes"
     return _STALLS[stall.class_].format(
+        slow=_SLOW.get(stall.phase, "without a token"),
         limit=format_duration(stall.limit_s),
         waited=format_duration(stall.ended_s - stall.began_s),
         tokens=_tokens(record),

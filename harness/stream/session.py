@@ -127,8 +127,8 @@ class Session(OpenStream):
 
     def sent(self, t: float) -> None:
         """The request is about to be written: this is `t0`."""
-        self._warn(self.limits.connect.warn_s, self.clocks.opened, t)
         self.clocks.t0 = t
+        self._warn(self.limits.connect.warn_s, self.clocks.opened, t)
         self._enter("before_headers")
 
     def headers(self, status: int, headers: Mapping[str, str], t: float) -> None:

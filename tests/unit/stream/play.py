@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from harness.gateways import Limits, Profile, load
@@ -47,33 +46,33 @@ class Play:
             self.session.connected(T0, connect_s=0.25, tls_s=None, peer="192.0.2.1:80", reused=False)
             self.session.sent(T0)
 
-    def wait(self, until: float) -> Play:
-        """Nothing comes until then: let every limit fire that is due before."""
+    def wait(self, until: float, *, inclusive: bool = True) -> Play:
+        """Nothing comes until then: let every limit fire that is due."""
         session = self.session
         while not session.ended:
             due = session.deadline()
-            if due is None or due > T0 + until:
-                break
+            if due is None or due > T0 + until or (due == T0 + until and not inclusive):
+                break  # a limit at the very moment of a read finds the bytes first
             self._now = max(due, self._now)  # what has to be closed at once has its moment in the past
             closed = session.expire(self._now)
             self.fired.append(round(self._now - T0, 6))
             if closed:
                 session.end("closed", self._now)
-        self._now = max(self._now, T0 + until) if until < math.inf else self._now
+        self._now = max(self._now, T0 + until)
         return self
 
     def head(
         self, at: float = 0.5, status: int = 200, kind: str = "text/event-stream", **headers: str
     ) -> Play:
         """The headers come."""
-        self.wait(at)
+        self.wait(at, inclusive=False)
         names = {name.replace("_", "-"): value for name, value in headers.items()}
         self.session.headers(status, {"content-type": kind, **names}, T0 + at)
         return self
 
     def read(self, at: float, data: bytes, earliest: float | None = None) -> Play:
         """One read; *earliest* is when its first byte may have come."""
-        self.wait(math.nextafter(at, 0.0))  # a limit at the very moment finds the bytes first
+        self.wait(at, inclusive=False)
         self.session.feed(data, T0 + at, None if earliest is None else T0 + earliest)
         return self
 
@@ -86,7 +85,7 @@ class Play:
 
     def end(self, at: float, reason: EndReason = "eof", detail: str = "") -> Attempt:
         """The exchange ends; returns its record."""
-        self.wait(math.nextafter(at, 0.0))
+        self.wait(at, inclusive=False)
         self.session.end(reason, T0 + at, detail)
         return self.record()
 

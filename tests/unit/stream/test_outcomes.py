@@ -396,7 +396,7 @@ class TestSettled:
         play = Play().head().read(1.0, GOOD_CHAT).every(1.0, b": ok\n\n", begin=2.0, end=20.0)
 
         assert [6.0] == play.fired
-        assert ("completed", 4) == (play.record().outcome, play.record().keepalive.comments)
+        assert ("completed", 5) == (play.record().outcome, play.record().keepalive.comments)
 
     def test_comments_after_the_end_are_counted_and_not_judged(self) -> None:
         play = Play(gateway="hopbase").head().read(1.0, GOOD_CHAT).read(4.0, b": late\n\n")
