@@ -192,6 +192,7 @@ def _profile(top: _Table) -> Profile:
         },
         billing=top.string_list("billing", []),
         model_limits=models,
+        promises=tuple(top.strings("promises").items()),
     )
     top.done()
     return profile

@@ -147,6 +147,7 @@ class Profile:
     errors: dict[str, ErrorShape] = field(default_factory=dict)
     billing: tuple[str, ...] = ()
     model_limits: dict[str, Limits] = field(default_factory=dict)
+    promises: tuple[tuple[str, str], ...] = ()  # what its documents say: name of the check -> id there
     time_scale: float = 1.0
 
     def scaled(self, factor: float) -> Profile:
