@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from locust.main import main as locust_main  # isort: skip  # patches the standard library, so it comes first
 
+import argparse
 import signal
 import socket
 import sys
@@ -25,10 +26,14 @@ USERS, RATE = "30", "5"
 
 
 def main() -> int:
-    """Run the demo until Ctrl-C. Returns 2 if a port is taken."""
+    """Run the demo until Ctrl-C. Returns 2 if a port is taken; more arguments are Locust's."""
+    ports = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    ports.add_argument("--web-port", type=int, default=UI_PORT)
+    ports.add_argument("--metrics-port", type=int, default=METRICS_PORT)
+    chosen, more = ports.parse_known_args()
     for port, name, option in (
-        (UI_PORT, "web UI", "--web-port"),
-        (METRICS_PORT, "metrics", "--metrics-port"),
+        (chosen.web_port, "web UI", "--web-port"),
+        (chosen.metrics_port, "metrics", "--metrics-port"),
     ):
         if not _is_free(port):
             print(
@@ -37,18 +42,18 @@ def main() -> int:
                 file=sys.stderr,
             )
             return 2
-    print(f"open   http://127.0.0.1:{UI_PORT}  (Locust's web UI; users and rate are filled in)")
+    print(f"open   http://127.0.0.1:{chosen.web_port}  (Locust's web UI; users and rate are filled in)")
     print("press  START, watch the streams; STOP ends the run with a summary here; Ctrl-C ends everything")
     print(
-        f"scrape http://127.0.0.1:{METRICS_PORT}/metrics  (Prometheus); records are kept in results/",
+        f"scrape http://127.0.0.1:{chosen.metrics_port}/metrics  (Prometheus); records are kept in results/",
         flush=True,
     )
     sys.argv = [
         "locust", "-f", str(Path(harness.__file__).with_name("locustfile.py")),
         "--host", "sim", "--gateway", "hopbase", "--time-scale", TIME_SCALE, "--sim-mix", MIX,
-        "--users", USERS, "--spawn-rate", RATE, "--web-host", "127.0.0.1", "--web-port", str(UI_PORT),
-        "--metrics-port", str(METRICS_PORT), "--metrics-linger", "0s", "--think", "200ms-1s",
-        "--loglevel", "WARNING", *sys.argv[1:],
+        "--users", USERS, "--spawn-rate", RATE, "--web-host", "127.0.0.1", "--web-port", str(chosen.web_port),
+        "--metrics-port", str(chosen.metrics_port), "--metrics-linger", "0s", "--think", "200ms-1s",
+        "--loglevel", "WARNING", "--exit-code-on-error", "0", *more,
     ]  # fmt: skip
     # Started in the background by a shell, a process ignores Ctrl-C; this one must always end.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from locust.main import main as locust_main
 
+import os
 import sys
 from pathlib import Path
 
@@ -11,9 +12,8 @@ import harness
 
 
 def run_locust(arguments: list[str]) -> int:
-    """Run Locust with *arguments*; another locustfile among them takes the place of the packaged one."""
-    own = any(a in ("-f", "--locustfile") or a.startswith(("-f=", "--locustfile=")) for a in arguments)
-    packaged = [] if own else ["-f", str(Path(harness.__file__).with_name("locustfile.py"))]
-    sys.argv = ["locust", *packaged, *arguments]
+    """Run Locust with *arguments*; ``-f`` among them, or ``LOCUST_LOCUSTFILE``, names another locustfile."""
+    os.environ.setdefault("LOCUST_LOCUSTFILE", str(Path(harness.__file__).with_name("locustfile.py")))
+    sys.argv = ["locust", *arguments]  # Locust's web UI reads it again
     locust_main()
     return 0

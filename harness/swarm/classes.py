@@ -5,6 +5,8 @@ from __future__ import annotations
 from locust.env import Environment
 from locust.user.users import User
 
+from typing import Any
+
 from harness.load.settings import Settings, UsageError
 from harness.load.users import PROTOCOL_USERS
 
@@ -16,10 +18,10 @@ class UserClasses:
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
-        classes: list[type[User]] = [
-            *environment.user_classes,
-            *(environment.available_user_classes or {}).values(),
-        ]
+        available: dict[str, Any] = (
+            environment.available_user_classes or {}
+        )  # its type says users, not classes
+        classes: list[type[User]] = [*environment.user_classes, *available.values()]
         # Locust writes the host of a run into the classes, and we the weights.
         self._hosts = {user: user.host for user in classes}
         self._weights = {user: user.weight for user in classes}

@@ -78,4 +78,10 @@ class Simulator:
             process.kill()
         words = (process.stderr.read() or "").strip().splitlines()
         self.stop()
-        raise UsageError(words[-1] if words else "the simulated gateway did not start")
+        raise UsageError(_our_words(words[-1]) if words else "the simulated gateway did not start")
+
+
+def _our_words(line: str) -> str:
+    """Return the simulator's complaint with the names that its options have here."""
+    line = line.removeprefix("harness sim: ")
+    return re.sub(r"^--(mix|truth)\b", r"--sim-\1", line)
