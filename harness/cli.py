@@ -18,6 +18,7 @@ COMMANDS: dict[str, str] = {
     "probe": "make one request and watch its stream",
     "sim": "run the simulated gateway",
     "dashboards": "write the Grafana boards and Prometheus rules, or check that they are fresh",
+    "export": "a finished run as OpenMetrics with timestamps, to backfill a Prometheus",
     "show": "look into a finished run: failed and slow streams, one stream's timeline",
 }
 

@@ -89,8 +89,8 @@ def text(observed: Observed, openmetrics: bool, pause: Callable[[], None] = lamb
     lines: list[str] = []
     due = _LINES_PER_PAUSE
     for family, found in series(observed):
-        lines += _head(family, openmetrics)
-        for written in _families_lines(family, found):
+        lines += head_lines(family, openmetrics)
+        for written in sample_lines(family, found):
             lines += written
             if len(lines) > due:
                 due = len(lines) + _LINES_PER_PAUSE
@@ -100,7 +100,8 @@ def text(observed: Observed, openmetrics: bool, pause: Callable[[], None] = lamb
     return "\n".join(lines) + "\n"
 
 
-def _head(family: Family, openmetrics: bool) -> tuple[str, str]:
+def head_lines(family: Family, openmetrics: bool) -> tuple[str, str]:
+    """Return HELP and TYPE."""
     name, documentation = PREFIX + family.name, family.help.replace("\\", r"\\").replace("\n", r"\n")
     if openmetrics:
         name, documentation = metric_name(family), documentation.replace('"', r"\"")
@@ -112,7 +113,8 @@ def metric_name(family: Family) -> str:
     return PREFIX + (family.name.removesuffix("_total") if family.kind == "counter" else family.name)
 
 
-def _families_lines(family: Family, found: Series) -> Iterator[list[str]]:
+def sample_lines(family: Family, found: Series) -> Iterator[list[str]]:
+    """Yield the lines of each series."""
     name = PREFIX + family.name
     order = sorted(range(len(family.labels)), key=family.labels.__getitem__)
     before = [i for i in order if family.labels[i] < "le"]  # labels are written in the order of their names

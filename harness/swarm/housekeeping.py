@@ -9,6 +9,7 @@ import gevent
 import psutil
 
 from harness.observe.aggregate import Aggregate
+from harness.observe.history import History
 from harness.swarm.keeping import Keeper
 
 _EACH_S = 1.0
@@ -19,6 +20,7 @@ class Housekeeper:
 
     def __init__(self, aggregate: Aggregate) -> None:
         self.keeper: Keeper | None = None
+        self.history: History | None = None
         self._aggregate = aggregate
         self._process = psutil.Process()
         self._greenlet: gevent.Greenlet[..., Any] | None = None
@@ -41,6 +43,8 @@ class Housekeeper:
             self._aggregate.open_sockets = count_sockets()
             if self.keeper is not None:
                 self.keeper.flush()
+            if self.history is not None:
+                self.history.tick()
 
 
 def count_sockets() -> int | None:

@@ -17,6 +17,7 @@ from harness.load.run import Run
 from harness.load.settings import Settings, UsageError
 from harness.observe.aggregate import Aggregate
 from harness.observe.exporter import Exporter, ExporterError, serve
+from harness.observe.history import METRICS, History
 from harness.observe.results import ResultsError
 from harness.observe.state import Nodes, Observed, RunState
 from harness.swarm.classes import UserClasses
@@ -136,6 +137,10 @@ class Node:
             keepalive=settings.profile.keepalive,
         )
         self.states = [*self.states, state][-2:]
+        epoch = self.run.epoch
+        self._housekeeper.history = History(
+            self.keeper.folder.path / METRICS, state.run, self.observe, lambda: epoch + time.monotonic()
+        )
 
     def end_run(self) -> bool:
         """All users have stopped: close the books of the run. Returns False if they were closed before."""
@@ -144,6 +149,8 @@ class Node:
         state = self.states[-1]
         state.ended_at = self.run.epoch + time.monotonic()
         self.summary = finish_run(self.keeper, state, self.observe().snapshot)
+        if self._housekeeper.history is not None:
+            self._housekeeper.history.close()
         self._classes.restore()
         return True
 
