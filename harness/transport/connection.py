@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 READ_SIZE = 65536
 _READ, _WRITE = 1, 2
-# A stamp this much older than the hub's bound shows that the bound is wrong (see hubclock).
-_CONTRADICTION_S = 2e-3
+# A stamp this much older than the bound shows that the bound is wrong (see hubclock).
+_CONTRADICTION_S = 5e-3
 
 
 class Connection:
@@ -81,7 +81,7 @@ class Connection:
         try:
             data, ancillary, _, _ = self._recvmsg(READ_SIZE, ANCILLARY_SIZE)
         except (BlockingIOError, InterruptedError):
-            self._empty_at = self._low = before
+            self._empty_at = before
             self._drained = True
             return None
         except OSError as error:
@@ -102,17 +102,14 @@ class Connection:
         else:
             self.stamped = True
             if earliest > t + _CONTRADICTION_S:
-                clock.distrust()
-                earliest = self._empty_at
-        self.t = t
+                earliest = self._low
+        self._low = self.t = t
         self.earliest = earliest if earliest < t else t  # noqa: FURB136 - min() costs three times as much
         if len(data) < READ_SIZE:
-            self._empty_at = self._low = before
+            self._empty_at = before
             self._drained = True
         else:
-            # More may be waiting; some of it may have come before this moment, but none before the last byte.
-            self._low = t
-            self._drained = False
+            self._drained = False  # more may be waiting, so neither this read nor a poll proves anything
         if self._tls is not None:
             return self._decrypt(data)
         return data

@@ -22,8 +22,8 @@ What could make the bound too late, and what is done about it:
 * The poll did not sleep but was preempted, which looks like sleep: the same account tells.
 * More sockets were ready than one poll returns: the poll proves nothing about the rest. The bound then
   stays where it was.
-* The process was stopped by a signal: no account of that exists, but the stamp of a read that is older than
-  the bound betrays it. The reader reports it with `distrust`.
+* The process was stopped or frozen: no account of that exists. So a timer of ours wakes the hub at short
+  intervals; a poll that lasted longer was not asleep all the time, and proves nothing.
 """
 
 from __future__ import annotations
@@ -51,6 +51,9 @@ _WAKE_SLACK_S = 0.5e-3
 _EPOLL_EVENTS = 64
 # Descriptors other than ours that may be ready in the same poll (web UI, message queue, thread pool).
 _OTHERS = 8
+# The longest sleep: short enough that a stop within one does little harm, long enough to cost nothing.
+_BEAT_S = 0.05
+_BEAT_SLACK_S = 0.01  # timers round up to milliseconds
 _REPORT_S = 0.1
 _MAX_REPORTS = 100
 
@@ -59,7 +62,7 @@ class HubClock:
     """The polling times of one hub. Make it with `HubClock.of`."""
 
     __slots__ = (
-        "__weakref__", "_capacity", "_check", "_entered", "_known", "_monotonic", "_prepare", "_reads_seen",
+        "__weakref__", "_beat", "_capacity", "_check", "_entered", "_known", "_monotonic", "_prepare", "_reads_seen",
         "_report_at", "_returned", "_run_delay", "_worst", "empty_at", "on_delay", "reads", "stamps",
     )  # fmt: skip
 
@@ -77,12 +80,15 @@ class HubClock:
         self._report_at = self._returned + _REPORT_S
         self._prepare: _Watcher | None = None
         self._check: _Watcher | None = None
+        self._beat: _Watcher | None = None
         if type(hub.loop).__module__ == "gevent.libev.corecext":
             # Without a reference of their own: they must not keep a loop alive that has nothing to wait for.
             self._prepare = hub.loop.prepare(ref=False, priority=_LOWEST)
             self._check = hub.loop.check(ref=False, priority=_HIGHEST)
             self._prepare.start(self._before_poll)
             self._check.start(self._after_poll)
+            self._beat = hub.loop.timer(_BEAT_S, _BEAT_S, ref=False)
+            self._beat.start(_nothing)
 
     @staticmethod
     def of(hub: Hub | None = None) -> HubClock:
@@ -93,11 +99,6 @@ class HubClock:
             keep_warm()
             clock = _clocks[hub] = HubClock(hub)
         return clock
-
-    def distrust(self) -> None:
-        """Take back the present bound: a stamp has shown it to be wrong."""
-        self.empty_at = 0.0
-        self._known = min(self._known, self._entered)
 
     def _before_poll(self) -> None:
         now = self._entered = self._monotonic()
@@ -116,7 +117,7 @@ class HubClock:
         woke = 0.0
         if now - entered > _SLEPT_S:
             woke = now - self._run_delay.since_mark() - _WAKE_SLACK_S
-        if woke > entered:
+        if entered < woke < entered + _BEAT_S + _BEAT_SLACK_S:
             self.empty_at = self._known = woke
         else:
             if ready < self._capacity - _OTHERS:
@@ -177,6 +178,10 @@ class RunDelay:
             return int(os.pread(self._fd, 96, 0).split()[1])
         except (OSError, ValueError, IndexError):
             return 0
+
+
+def _nothing() -> None:
+    """Being called is all that the timer is for."""
 
 
 _clocks: WeakKeyDictionary[Hub, HubClock] = WeakKeyDictionary()

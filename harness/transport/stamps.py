@@ -21,11 +21,13 @@ _SO_TIMESTAMPNS = 35
 _TIMESPEC = struct.Struct("@ll")
 ANCILLARY_SIZE = socket.CMSG_SPACE(_TIMESPEC.size)
 
-# The two clocks are read one after the other, so a stamp may seem this much off at either end.
+# How far the distance between the clocks, and so a stamp, may be off.
 _SKEW_S = 50e-6
-# The clocks' distance drifts by microseconds between two reads; a larger change is a step of the wall
-# clock, or a pause between reading the one and the other.
+# The distance between the clocks is constant but for steps of the wall clock, and looks too large by the time
+# that passes between the looks at the two. So the smallest seen is kept, with a small leak upwards to follow
+# steps too small to tell; a larger change is a step.
 _STEP_S = 1e-3
+_LEAK = 0.01
 
 # The unpatched class: its methods never wait, whether or not gevent has patched the standard library.
 raw_socket: type[socket.socket] = gevent.monkey.get_original("socket", "socket")
@@ -85,26 +87,42 @@ class StampClock:
     def arrival(self, ancillary: list[tuple[int, int, bytes]], low: float, now: float) -> float | None:
         """Return when the last byte of a read arrived, or None if its stamp cannot be used.
 
-        *low* is a moment before which the byte cannot have arrived, *now* the moment after the read.
+        *low* is when the byte before it arrived, *now* the moment after the read.
         The result lies between them. No usable stamp: missing, outside the two, or older than a
         step of the wall clock.
         """
-        real = self.realtime()
-        offset = real - now
-        drift = offset - self._offset
-        self._offset = offset
-        if drift > _STEP_S or drift < -_STEP_S:
-            self._steady_since = now
-        elif ancillary:
+        drift = self.realtime() - now - self._offset
+        if drift < 0.0 or drift > _STEP_S:
+            self._look_again(drift, now)
+        else:
+            self._offset += drift * _LEAK
+        if ancillary:
             seconds, nanoseconds = _TIMESPEC.unpack(ancillary[0][2])
-            t: float = now - (real - (seconds + nanoseconds * 1e-9))
+            t: float = seconds + nanoseconds * 1e-9 - self._offset
             if t < low:
-                if t >= low - _SKEW_S and low >= self._steady_since:
+                if t >= low - _SKEW_S and low > self._steady_since:
                     return low
             elif t <= now:
-                if t >= self._steady_since:
+                if t > self._steady_since:
                     return t
-            elif t <= now + _SKEW_S:
+            elif t <= now + _SKEW_S and now > self._steady_since:
                 return now
         self.unstamped += 1
         return None
+
+    def _look_again(self, drift: float, now: float) -> None:
+        """Take a new distance, after finding out whether the wall clock was stepped.
+
+        A process that loses its processor between the looks at the two clocks sees the same as after a step;
+        but not twice, and the second time it is back at the old distance.
+        """
+        if drift > -_STEP_S:
+            if drift < 0.0:
+                self._offset += drift
+                return
+            now = self.monotonic()
+            drift = self.realtime() - now - self._offset
+            if drift < _STEP_S:
+                return
+        self._offset += drift
+        self._steady_since = now

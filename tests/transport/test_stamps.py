@@ -85,7 +85,7 @@ def test_bytes_older_than_a_step_are_not_believed_in_the_next_read_either(clocks
 
 
 @pytest.mark.parametrize("away", [-0.2, 0.2])
-def test_a_stamp_outside_previous_read_and_now_is_refused(away, clocks, stamps):
+def test_a_stamp_before_the_previous_byte_or_after_now_is_refused(away, clocks, stamps):
     clocks.mono = 1001.0 + away
     stamp = clocks.stamp()
     clocks.mono = 1001.1
@@ -100,3 +100,36 @@ def test_the_skew_between_reading_two_clocks_is_no_reason_to_refuse(away, expect
     clocks.mono = 1001.1
 
     assert stamps.arrival(stamp, 1001.0, clocks.mono) == expected
+
+
+def test_losing_the_processor_between_the_two_clocks_is_no_step(clocks, stamps):
+    """Else one such moment on a busy machine would cost the stamps of all bytes that are waiting."""
+    clocks.mono = 1001.0
+    waiting = clocks.stamp()
+    clocks.mono = 1001.01
+    stamp = clocks.stamp()
+    now = clocks.mono
+    clocks.mono += 0.004  # between the read and the look at the wall clock
+
+    assert stamps.arrival(stamp, 1000.0, now) == pytest.approx(1001.01, abs=1e-5)
+    assert stamps.arrival(waiting, 1000.0, clocks.mono) == pytest.approx(1001.0, abs=1e-6)
+    assert stamps.unstamped == 0
+
+
+@pytest.mark.parametrize("pause", [0.0003, 0.004])
+def test_a_pause_between_the_looks_at_the_two_clocks_does_not_move_the_arrival(pause, clocks, stamps):
+    clocks.mono = 1001.0
+    stamp = clocks.stamp()
+    now = clocks.mono
+    clocks.mono += pause
+
+    assert stamps.arrival(stamp, 1000.0, now) == pytest.approx(1001.0, abs=5e-6)
+
+
+def test_a_step_too_small_to_tell_is_followed(clocks, stamps):
+    clocks.wall_offset += 0.0009
+    for _ in range(500):
+        clocks.mono += 0.01
+        t = stamps.arrival(clocks.stamp(), clocks.mono - 0.01, clocks.mono)
+
+    assert t == pytest.approx(clocks.mono, abs=2e-5)
