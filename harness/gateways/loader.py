@@ -44,7 +44,7 @@ def load(name_or_path: str) -> Profile:
         text = resources.files("harness.gateways").joinpath(f"{name_or_path}.toml").read_text("utf-8")
         return parse(text, f"{name_or_path}.toml")
     path = Path(name_or_path)
-    if path.suffix != ".toml" and not path.exists():
+    if not name_or_path or (path.suffix != ".toml" and not path.exists()):
         near = difflib.get_close_matches(name_or_path, names(), n=1)
         hint = f" (did you mean {near[0]}?)" if near else ""
         raise GatewayFileError(
@@ -172,6 +172,7 @@ def _profile(top: _Table) -> Profile:
     for pattern, table in top.table("models").tables(None, ""):
         models[pattern] = _limits(table.table("limits"), limits)
         table.done()
+    keepalive = top.table("keepalive")
     auth = top.table("auth")
     key_env = auth.text("key_env")
     auth.done()
@@ -183,7 +184,7 @@ def _profile(top: _Table) -> Profile:
         limits=limits,
         key_env=key_env,
         headers=top.strings("headers"),
-        keepalive=_keepalive(top.table("keepalive")) if "keepalive" in top.data else None,
+        keepalive=_keepalive(keepalive) if "keepalive" in top.data else None,
         terminator=cast(
             Literal["required", "optional"], top.choice("terminator", ("required", "optional"), "required")
         ),
@@ -245,6 +246,9 @@ def _keepalive(table: _Table) -> Keepalive:
     late_s = tolerance.duration("late") or _LATE(interval_s)
     violation_s = tolerance.duration("violation") or _VIOLATION(interval_s)
     tolerance.done()
+    if not interval_s <= late_s <= violation_s:
+        expected = f"a duration between interval ({interval_s:g}s) and violation ({violation_s:g}s)"
+        raise tolerance.fail("late", f"{expected}, got {late_s:g}s")
     keepalive = Keepalive(
         text=table.text("text", required=True) or "",
         interval_s=interval_s,

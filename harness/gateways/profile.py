@@ -191,14 +191,13 @@ class Profile:
         path, _, query = endpoint.path.partition("?")
         own_tail = path[len(endpoint.prefix) :]
         if base_path.endswith(own_tail):
-            joined = base_path
-        else:
-            for other, tail in ENDPOINT_TAILS.items():
-                if other != protocol and base_path.endswith(tail):
-                    raise ValueError(
-                        f"{base} is the endpoint of {other}, not of {protocol}: give the base URL instead"
-                    )
-            joined = _join(base_path, endpoint.prefix) + own_tail
+            return base
+        for other, tail in ENDPOINT_TAILS.items():
+            if other != protocol and base_path.endswith(tail):
+                raise ValueError(
+                    f"{base} is the endpoint of {other}, not of {protocol}: give the base URL instead"
+                )
+        joined = _join(base_path, endpoint.prefix) + own_tail
         query = "&".join(q for q in (parts.query, query) if q)
         return urlunsplit((parts.scheme, parts.netloc, joined, query, ""))
 
