@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from harness.gateways import Endpoint
@@ -16,17 +17,21 @@ def build_body(
     *,
     max_tokens: int,
     nonce: str | None = None,
+    effort: str = "",
     extra: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the JSON body of a streaming request.
 
-    *nonce* goes in front of the first message, where it keeps a prefix cache from answering for the
-    model. *extra* is merged in last: its objects into ours, its other values over ours.
+    *nonce* goes in front of the first message that is not shared, where it keeps a prefix cache from
+    answering for the model. *effort* is how much a reasoning model shall think. *extra* is merged in
+    last: its objects into ours, its other values over ours.
     """
     messages = [dict(message) for message in prompt.messages]
     if nonce is not None:
-        _prepend(messages, f"[{nonce}] ")
+        _prepend(messages[prompt.shared if prompt.shared < len(messages) else 0], f"[{nonce}] ")
     body = _BUILDERS[protocol](endpoint, model, messages, max_tokens)
+    if effort:
+        body |= _EFFORTS[protocol](effort)
     return merge(body, extra) if extra else body
 
 
@@ -69,12 +74,19 @@ REQUIRED_MAX_TOKENS = 4096
 _BUILDERS = {"chat": _chat, "responses": _responses, "messages": _messages}
 
 
-def _prepend(messages: list[dict[str, Any]], text: str) -> None:
-    content = messages[0]["content"]
+_EFFORTS: dict[str, Callable[[str], dict[str, Any]]] = {
+    "chat": lambda effort: {"reasoning_effort": effort},
+    "responses": lambda effort: {"reasoning": {"effort": effort}},
+    "messages": lambda effort: {"output_config": {"effort": effort}},
+}
+
+
+def _prepend(message: dict[str, Any], text: str) -> None:
+    content = message["content"]
     if isinstance(content, str):
-        messages[0]["content"] = text + content
+        message["content"] = text + content
     else:
-        messages[0]["content"] = [{"type": "text", "text": text}, *content]
+        message["content"] = [{"type": "text", "text": text}, *content]
 
 
 def merge(body: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from harness.load.prompts import Prompt
 from harness.load.settings import Settings, UsageError
 from harness.stream import Session
 from harness.transport import HarnessTransport
+from harness.transport.sink import StreamSink
 from harness.wire import grammar_for
 
 REQUEST_ID = "X-Client-Request-Id"
@@ -77,6 +78,7 @@ def prepare(
         prompt,
         max_tokens=settings.max_tokens if max_tokens is None else max_tokens,
         nonce=nonce,
+        effort=settings.reasoning_effort,
         extra=merge(settings.extra_body, extra_body or {}),
     )
     options = body.get("stream_options")
@@ -171,12 +173,16 @@ class _WatchedToTheFirstEvent(_Watched):
             on_event()
 
 
-def perform(transport: HarnessTransport, call: Call, attempt: int, session: Session) -> None:
+def perform(
+    transport: HarnessTransport, call: Call, attempt: int, session: Session, sink: StreamSink | None = None
+) -> None:
     """Write the request and read its answer until *session* has ended. Blocks this greenlet only.
+
+    The transport pushes into *sink*, if there is one that stands before the session.
 
     Whatever interrupts the greenlet ends the session as aborted first, so that no attempt is lost.
     """
     try:
-        transport.stream("POST", call.url, call.headers_of(attempt), call.body, session)
+        transport.stream("POST", call.url, call.headers_of(attempt), call.body, sink or session)
     finally:
         session.end("aborted", monotonic())

@@ -15,9 +15,17 @@ class PromptsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A conversation: messages with ``role`` and ``content``, as the Chat protocol writes them."""
+    """A conversation: messages with ``role`` and ``content``, as the Chat protocol writes them.
+
+    The first `shared` messages are the same in many requests, so that a prefix cache can know them.
+    """
 
     messages: tuple[dict[str, Any], ...]
+    shared: int = 0
+
+    def behind(self, prefix: Prompt) -> Prompt:
+        """Return the conversation with the messages of *prefix* shared in front of it."""
+        return Prompt((*prefix.messages, *self.messages), len(prefix.messages))
 
     @classmethod
     def of(cls, prompt: str | Prompt | list[dict[str, Any]]) -> Prompt:

@@ -6,18 +6,25 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 from msgspec import structs
 
+from harness.load.abandon import Leave
+from harness.load.budget import Spending
 from harness.load.exchange import Call
+from harness.load.open_loop import OpenLoop
 from harness.load.settings import Settings
 from harness.observe.aggregate import Aggregate, Labels
+from harness.observe.labels import NONE
 from harness.stream import Attempt, Identity, RequestSummary, Retry, Session, assemble
 from harness.stream.outcome import RetryOutcome, is_failure
 from harness.stream.record import Tokens
 from harness.stream.retry import decide
+
+if TYPE_CHECKING:
+    from harness.load.users import StreamUser
 
 SIMULATOR_HEADER = "x-harness-sim"
 
@@ -49,6 +56,7 @@ class Request:
     scheduled: float
     phase: Literal["warmup", "measure"]
     content: Any = None
+    leave: Leave | None = None
     wasted_tokens: int = 0
     wasted_source: Literal["usage", "events"] | None = None
 
@@ -64,7 +72,8 @@ class Run:
 
     `epoch` turns monotonic seconds into unix seconds; it is taken once, so that a step of the wall
     clock during the run moves nothing. *on_simulated* hears of it when an answer says that it comes
-    from a simulator and the settings did not know.
+    from a simulator and the settings did not know; `on_over`, if set, hears once why nothing more is to
+    be asked: a budget is spent, or a replay has come to its end.
     """
 
     def __init__(
@@ -83,6 +92,9 @@ class Run:
         self.epoch = time.time() - self.started
         self._on_simulated = on_simulated
         self._users = 0
+        self.on_over: Callable[[str], None] | None = None
+        self.spending = Spending(settings.budget)
+        self._open_loop: OpenLoop | None = None
         self._random = random.Random(settings.seed)
         aggregate.begin_run(name, started_at=self.epoch + self.started, time_scale=settings.time_scale)
 
@@ -90,6 +102,47 @@ class Run:
         """Return the number of a new user, from 0 in each run: with the seed it decides what they ask."""
         self._users += 1
         return self._users - 1
+
+    def settings_of(self, scenario: str) -> Settings:
+        """Return the settings of *scenario*; the run's own if no scenario has that name."""
+        return self.settings.scenarios.get(scenario, self.settings)
+
+    @property
+    def open_loop(self) -> OpenLoop:
+        """The arrivals of this process; the first user that offers some starts them."""
+        if self._open_loop is None:
+            seed = f"{self.settings.seed}-{self.aggregate.worker}"
+            self._open_loop = OpenLoop(self.settings.load, seed, self._count_arrival, self._replayed)
+        return self._open_loop
+
+    def arrived(self, labels: Labels, late_s: float) -> None:
+        """Count an arrival that became a request, *late_s* after its planned start."""
+        self.aggregate.arrival(labels, True, late_s)
+
+    def may_begin(self) -> bool:
+        """Return whether the budget has room for one more request, and count it."""
+        begins = self.spending.request()
+        self._look_at_budget()
+        return begins
+
+    def _look_at_budget(self) -> None:
+        if self.spending.reason is not None:
+            self._over(self.spending.reason)
+
+    def _over(self, why: str) -> None:
+        if self.on_over is not None:
+            on_over, self.on_over = self.on_over, None
+            on_over(why)
+
+    def _replayed(self) -> None:
+        self._over(f"the log was replayed: {len(self.settings.load.orders):,} requests")
+
+    def _count_arrival(self, user: StreamUser, late_s: float | None) -> None:
+        """Count an arrival that never became a request; its labels are as good as they are known."""
+        protocol = user.protocol or NONE
+        model = self.settings_of(user.scenario).models.get(protocol, NONE)
+        labels = Labels(self.name, protocol, self.settings.gateway, user.scenario, model)
+        self.aggregate.arrival(labels, late_s is not None, late_s or 0.0)
 
     def answered(self, session: Session) -> None:
         """Look at the first of an answer: a simulator names itself, and nothing is simulated silently.
@@ -136,7 +189,7 @@ class Run:
         )
         record = assemble(session, identity, self.epoch, retry=Retry("none"), final=True)
         verdict = decide(
-            self.settings.retry,
+            self.settings_of(request.scenario).retry,
             record,
             session.response_headers,
             elapsed_s=time.monotonic() - request.scheduled,
@@ -153,6 +206,8 @@ class Run:
             request_summary=summarise(record, session, request, verdict.outcome) if final else msgspec.UNSET,
         )
         self.aggregate.attempt_ended(labels, session, record)
+        self.spending.answered((record.tokens.input or 0) + (record.tokens.output or 0))
+        self._look_at_budget()
         content = None
         if raw is not None:
             content = {

@@ -6,6 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from harness.gateways import Profile
+from harness.load.abandon import Leave
+from harness.load.arrivals import OpenLoad
+from harness.load.budget import Budget
+from harness.load.lengths import Length
 from harness.load.prompts import Prompt
 from harness.stream.retry import Policy
 from harness.transport import TransportOptions
@@ -39,6 +43,16 @@ class Settings:
     retry: Policy = field(default_factory=Policy)
     save_content: bool = False
     transport: TransportOptions = field(default_factory=TransportOptions)
+    load: OpenLoad = field(default_factory=OpenLoad)
+    abandon: tuple[Leave, ...] = ()
+    answer_tokens: Length | None = None  # drawn for each request, in place of `max_tokens`
+    prompt_tokens: Length | None = None  # prompts made to length, in place of `prompts`
+    shared_prefixes: tuple[Prompt, ...] = field(default=(), repr=False)
+    turns: Length = field(default=Length(1, 1))
+    reasoning_effort: str = ""
+    budget: Budget = field(default=Budget())
+    scenarios: dict[str, Settings] = field(default_factory=dict)  # by name, each whole
+    weight: float = 1.0  # of a scenario among the others
 
     @property
     def gateway(self) -> str:

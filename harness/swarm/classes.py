@@ -51,7 +51,7 @@ class UserClasses:
             if user in _PROTOCOL_OF:
                 weight = self._weights.get(user, 1)
                 user.weight = settings.protocols[_PROTOCOL_OF[user]] if explicit else weight
-        self._environment.user_classes = chosen
+        self._environment.user_classes = scenario_users(settings, chosen) or chosen
 
     def restore(self) -> None:
         """Give Locust back the classes it had before the run."""
@@ -60,3 +60,19 @@ class UserClasses:
 
     def _all(self) -> list[type[User]]:
         return self._environment.user_classes if self._before is None else self._before
+
+
+def scenario_users(settings: Settings, chosen: list[type[User]]) -> list[type[User]]:
+    """Return a class for each scenario and protocol in place of the built-in ones among *chosen*.
+
+    Of a scenario's weight each of its protocols gets its share. Empty without scenarios.
+    """
+    own = [user for user in chosen if user not in _PROTOCOL_OF]
+    made: list[type[User]] = []
+    for name, scenario in settings.scenarios.items():
+        parts = sum(scenario.protocols.values())
+        for protocol, part in scenario.protocols.items():
+            weight = scenario.weight * part / parts
+            base = PROTOCOL_USERS[protocol]
+            made.append(type(f"{name}-{protocol}", (base,), {"scenario": name, "weight": weight}))
+    return [*own, *made] if made else []

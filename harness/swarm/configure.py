@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from harness.load.prompts import BUILT_IN, Prompt, PromptsError, read_prompts
 from harness.load.settings import Settings, UsageError
 from harness.observe.results import LATEST
 from harness.stream.retry import POLICIES, Policy
+from harness.swarm.loading import load_settings, scenarios_of
 from harness.swarm.target import (
     SIM,
     check_models,
@@ -93,7 +95,6 @@ def settings_of(
         headers=headers_of(options.header),
         secrets=secrets_of(profile, protocols),
         extra_body=extra_body_of(options.extra_body),
-        max_tokens=at_least(options.max_tokens, 0, "--max-tokens"),
         cache=choice(options.cache, ("bust", "allow"), "--cache"),
         think_s=think_of(options.think),
         on_stall=choice(options.on_stall, ("close", "watch"), "--on-stall"),
@@ -103,6 +104,8 @@ def settings_of(
         retry=policy_of(options.retry, options.max_retries, options.retry_budget),
         save_content=options.save_content,
         transport=transport_of(options),
+        scenarios=scenarios_of(options, partial(settings_of, host=host, simulator_url=simulator_url)),
+        **load_settings(options),
     )
 
 

@@ -25,6 +25,8 @@ from harness.swarm.configure import settings_of, simulator_plan
 from harness.swarm.ending import finish_run
 from harness.swarm.housekeeping import Housekeeper
 from harness.swarm.keeping import Keeper, check_results
+from harness.swarm.loading import rate_of, users_for
+from harness.swarm.shaping import install_shape
 from harness.swarm.simulator import Simulator
 from harness.swarm.target import SIM
 from harness.swarm.values import at_least, duration
@@ -69,6 +71,7 @@ class Node:
             raise UsageError("--sim-truth belongs to the simulated gateway: pass --host sim")
         if host or starts_alone:
             self._settings(host)
+            self._offer_rate()
         if options.metrics_port:
             self._serve()
         if host == SIM:
@@ -85,6 +88,7 @@ class Node:
         settings = self._settings(host, self._simulate() if host == SIM else None)
         if not self.options.no_preflight:
             settings = preflight(settings)
+        install_shape(self.environment, self.options.shape)
         self._checked = settings, self._asked()
         return settings
 
@@ -122,6 +126,7 @@ class Node:
             self._refuse(str(error))
         self.summary = None
         self.run = Run(self.keeper.run, settings, self.aggregate, self.keeper, self._turned_out_simulated)
+        self.run.on_over = self._over
         self._housekeeper.keeper = self.keeper
         self._classes.choose(settings, explicit=bool(self.options.protocols.strip()))
         self._drain_time(settings)
@@ -166,6 +171,14 @@ class Node:
 
     # Helpers of the above.
 
+    def _offer_rate(self) -> None:
+        """Let as many users start at once as ``--rate`` needs, where nobody said how many."""
+        rate = rate_of(self.options.rate)
+        if rate is not None and not self.options.num_users:
+            self.options.num_users = users_for(rate, None)
+        if rate is not None and not self.options.spawn_rate:
+            self.options.spawn_rate = self.options.num_users
+
     def _settings(self, host: str | None, simulator_url: str | None = None) -> Settings:
         check_results(self.options.results)
         return settings_of(self.options, host, simulator_url, self._classes.built_in())
@@ -201,6 +214,13 @@ class Node:
                 self.environment.process_exit_code = USAGE_EXIT
             gevent.spawn(runner.quit if self.options.headless else runner.stop)
         raise gevent.GreenletExit
+
+    def _over(self, why: str) -> None:
+        """Nothing more is to be asked: end the run as its run time would have."""
+        print(f"harness: {why}; the run ends", file=sys.stderr, flush=True)
+        runner = self.environment.runner
+        if runner is not None:
+            gevent.spawn(runner.quit if self.options.headless else runner.stop)
 
     def _turned_out_simulated(self) -> None:
         """The first answer named a simulator: whatever was written down under the real name is corrected."""

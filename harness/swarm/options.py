@@ -13,6 +13,8 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from harness.swarm.load_options import add_load_options
+
 SEPARATOR = ","
 LINES = "\n"
 
@@ -48,6 +50,7 @@ def add_options(parser: LocustArgumentParser) -> None:
     _simulator(parser)
     _run(parser)
     _transport(parser)
+    add_load_options(_adder(parser), _JoinedLines)
 
 
 def _adder(parser: LocustArgumentParser) -> Callable[..., Any]:
@@ -114,10 +117,10 @@ def _requests(parser: LocustArgumentParser) -> None:
     )
     add(
         "--max-tokens",
-        type=int,
-        default=256,
-        metavar="N",
-        help="Longest answer to ask for, in tokens; 0 leaves it to the gateway. Default: 256.",
+        default="256",
+        metavar="LENGTH",
+        help="Longest answer to ask for, in tokens; 0 leaves it to the gateway. Default: 256. Or drawn for "
+        "each request: 100-2000, lognormal:MEDIAN,SIGMA[,MAX].",
     )
     add(
         "--cache",

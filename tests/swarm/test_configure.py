@@ -50,7 +50,7 @@ WRONG = [
     (["--prompts", "nowhere.jsonl"], "sim", "cannot read prompts nowhere.jsonl"),
     (["--prompts", "prompts.jsonl"], "sim", "prompts.jsonl, line 3: not JSON"),
     (["--prompts", "empty.jsonl"], "sim", "holds no prompt"),
-    (["--max-tokens", "-1"], "sim", "--max-tokens: expected a whole number of at least 0"),
+    (["--max-tokens", "-1"], "sim", "--max-tokens: expected tokens as in 500"),
     (["--tag", "build"], "sim", "--tag: expected KEY=VALUE"),
     (["--run-name", "a/b"], "sim", "--run-name: 'a/b' cannot be a folder's name"),
     (["--run-name", "latest"], "sim", "--run-name"),
