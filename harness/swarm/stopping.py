@@ -45,7 +45,11 @@ class Stopping:
         if runner is not None:
             if node.is_on and (open_streams := node.open_streams()):
                 _say(f"cutting {_streams(open_streams)}")
-            runner.user_greenlets.kill(block=False)
+            # Until they are gone: their records are made on the way out, and Locust would not wait for them.
+            try:
+                runner.user_greenlets.kill(block=True, timeout=_LEAVE_S)
+            except KeyboardInterrupt:
+                pass  # they are dying already
 
     def leave(self) -> None:
         """Stop and drain because the process is to end, before Locust reads its exit code.
@@ -78,10 +82,11 @@ def take_interrupts() -> None:
     has counted a stream as started, and not yet begun to read it.
     """
 
-    def interrupt() -> None:
-        raise KeyboardInterrupt
-
-    gevent.signal_handler(signal.SIGINT, interrupt)
+    hub = gevent.get_hub()
+    # Raised here it would reach the main greenlet too, but with a traceback on the console.
+    gevent.signal_handler(
+        signal.SIGINT, lambda: hub.handle_system_error(KeyboardInterrupt, KeyboardInterrupt())
+    )
 
 
 def _wait_for_the_end() -> NoReturn:
