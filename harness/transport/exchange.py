@@ -149,11 +149,11 @@ class Exchange:
         connection, response = self.connection, self.response
         if not response.ready:
             reason: EndReason = "connect_error" if connection.refused else "no_response"
-            self.finish(reason, connection.now, connection.fault or "connection closed before an answer")
+            self.finish(reason, connection.t, connection.fault or "connection closed before an answer")
         elif response.until_close and connection.clean:
-            self.finish("eof", connection.now)
+            self.finish("eof", connection.t)
         else:
-            self.finish("cut", connection.now, connection.fault or "connection closed inside the body")
+            self.finish("cut", connection.t, connection.fault or "connection closed inside the body")
 
     def _due(self, _late_s: float) -> None:
         """Let a limit fire, but only after a last look into the socket."""

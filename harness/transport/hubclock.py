@@ -62,8 +62,9 @@ class HubClock:
     """The polling times of one hub. Make it with `HubClock.of`."""
 
     __slots__ = (
-        "__weakref__", "_beat", "_capacity", "_check", "_entered", "_known", "_monotonic", "_prepare", "_reads_seen",
-        "_report_at", "_returned", "_run_delay", "_worst", "empty_at", "on_delay", "reads", "stamps",
+        "__weakref__", "_beat", "_capacity", "_check", "_entered", "_known", "_monotonic", "_prepare",
+        "_reads_seen", "_report_at", "_returned", "_run_delay", "_worst", "empty_at", "on_delay", "reads",
+        "stamps",
     )  # fmt: skip
 
     def __init__(self, hub: Hub, monotonic: Callable[[], float] = time.monotonic) -> None:

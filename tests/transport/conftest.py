@@ -18,11 +18,12 @@ class Recorder:
     """A session that writes down every call.
 
     Its only limit is `limit_s`, from any progress unless *from_start*; it closes unless *only_warn*.
-    *on_feed* is called with the recorder after each feed.
+    *on_feed* is called with the recorder after each feed, *on_connected* after that.
     """
 
-    def __init__(self, limit_s=None, *, from_start=False, only_warn=False, on_feed=None):
-        self.from_start, self.only_warn, self.on_feed = from_start, only_warn, on_feed
+    def __init__(self, limit_s=None, *, from_start=False, only_warn=False, on_feed=None, on_connected=None):
+        self.from_start, self.only_warn = from_start, only_warn
+        self.on_feed, self.on_connected = on_feed, on_connected
         self.clock = "user"
         self.urgency = 0
         self.limit_s = limit_s
@@ -55,6 +56,8 @@ class Recorder:
     def connected(self, t, *, connect_s, tls_s, peer, reused):
         self.calls.append("connected")
         self.connection = {"connect_s": connect_s, "tls_s": tls_s, "peer": peer, "reused": reused}
+        if self.on_connected is not None:
+            self.on_connected(self)
 
     def sent(self, t):
         self.calls.append("sent")

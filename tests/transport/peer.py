@@ -93,6 +93,10 @@ class Conversation:
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.sock.close()
 
+    def cork(self):
+        """Hold back what follows, so that it goes out in one segment (after 0.2 s at the latest)."""
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+
     def unwrap(self):
         """Say close_notify, but do not wait for the client's."""
         self.sock.settimeout(0.2)
@@ -104,6 +108,7 @@ class Conversation:
     def handshake(self, context):
         self.sock = context.wrap_socket(self.sock, server_side=True, do_handshake_on_connect=False)
         self.sock.do_handshake()
+        self.report("shaken", alpn=self.sock.selected_alpn_protocol())
 
 
 def context_for(tls):

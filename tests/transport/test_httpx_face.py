@@ -128,7 +128,7 @@ def test_a_connection_that_takes_too_long_is_a_connect_timeout(client, monkeypat
 
 def test_a_killed_caller_closes_its_connection(serve, client):
     served = serve(["read", "linger"])
-    user = gevent.spawn(client.get, served.url)
+    user = gevent.spawn(client.get, served.url, timeout=None)
     served.wait_for("request")
 
     user.kill()

@@ -1,10 +1,17 @@
 """Limits, leaving early, and being killed: the connection closes at once and the session hears it once."""
 
 from time import monotonic
+from typing import cast
 
 import gevent
 import gevent.monkey
 import pytest
+from gevent.event import Event
+
+from harness.transport import dial
+from harness.transport.connection import Connection
+from harness.transport.exchange import Exchange
+from harness.transport.watchdog import Watchdog
 
 CHUNKED = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 FIRST = CHUNKED + "9\r\ndata: 1\n\n\r\n"
@@ -86,11 +93,44 @@ def test_a_late_wake_up_does_not_invent_a_stall(serve, attempt):
     assert (record.reason, record.expired) == ("eof", [])
 
 
-def test_a_server_that_never_pauses_cannot_hold_off_a_limit(serve, attempt, recorder):
-    head = "HTTP/1.1 200 OK\r\n\r\n"
-    served = serve(["read", ["send", head], *[["blob", "x" * 1000, 10_000]] * 100])
+class Torrent:
+    """Stands in for a connection that always has more to read."""
 
-    record = attempt(served.url, recorder=recorder(limit_s=0.2, from_start=True))
+    kernel_clock = stamped = all_sent = True
+    at_end = False
+
+    def __init__(self):
+        self.hub = gevent.get_hub()
+        self.more = [b"HTTP/1.1 200 OK\r\n\r\n"]
+
+    @property
+    def t(self):
+        return monotonic()
+
+    now = earliest = t
+
+    def open_for(self, on_readable):
+        pass
+
+    def send(self, data):
+        pass
+
+    def close(self):
+        pass
+
+    def receive(self):
+        return self.more.pop() if self.more else b"x" * 100
+
+
+def test_a_server_that_never_pauses_cannot_hold_off_a_limit(recorder):
+    """There is no moment at which nothing is left to read, and the limit on the whole fires all the same."""
+    record, ended = recorder(limit_s=0.05, from_start=True), Event()
+    watchdog = Watchdog(gevent.get_hub(), record, lambda late_s: None)
+    torrent = cast(Connection, Torrent())
+    Exchange(torrent, record, watchdog, "POST", lambda reusable: ended.set()).start(b"")
+
+    with gevent.Timeout(5):
+        ended.wait()
 
     assert record.reason == "closed"
 
@@ -119,6 +159,13 @@ def test_abort_from_inside_the_session(serve, attempt, transport, recorder):
     record = attempt(serve(["read", ["send", FIRST + "0\r\n\r\n"], "linger"]).url, recorder=leaves)
 
     assert (record.reason, record.body) == ("abandoned", b"data: 1\n\n")
+
+
+def test_abort_at_the_moment_of_connecting(serve, attempt, transport, recorder):
+    """The greenlet that connects cannot be interrupted any more, its exchange not yet."""
+    leaves = recorder(on_connected=lambda _: transport.abort())
+
+    assert attempt(serve(["read", "linger"]).url, recorder=leaves).reason == "abandoned"
 
 
 def test_abort_without_anything_running_does_nothing(transport):
@@ -158,6 +205,16 @@ def test_abort_while_connecting(unreachable, attempt, transport):
     gevent.spawn_later(0.05, transport.abort)
 
     assert attempt(unreachable).reason == "abandoned"
+
+
+def test_an_address_that_does_not_answer_is_left_for_the_next(unreachable, serve, attempt, monkeypatch):
+    served = serve(["read", ["send", "HTTP/1.1 204 x\r\n\r\n"], "linger"])
+    dead = int(unreachable.rpartition(":")[2].strip("/"))
+    found = [(2, 1, 6, "", ("127.0.0.1", port)) for port in (dead, served.port)]
+    monkeypatch.setattr("gevent.socket.getaddrinfo", lambda *_: found)
+    monkeypatch.setattr(dial, "_ADDRESS_PATIENCE_S", 0.05)
+
+    assert attempt("http://two.example/", limit_s=5).reason == "eof"
 
 
 def test_a_limit_fires_while_the_name_is_looked_up(attempt, monkeypatch):

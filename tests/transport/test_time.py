@@ -127,6 +127,23 @@ def test_a_block_while_other_streams_are_read_widens_every_window(serve, attempt
     assert all(width_s > (count - 1) * 0.02 - 2 * NEAR_S for count, width_s in late)
 
 
+def test_a_bound_that_a_stamp_contradicts_is_not_used(serve, attempt, monkeypatch):
+    """Whatever the hub believes: a byte that came before "empty" proves it wrong, for its neighbours too."""
+    clock = HubClock.of()
+    genuine = clock.stamps.arrival
+
+    def arrival(self, ancillary, low, now):
+        t = genuine(ancillary, low, now)
+        return None if t is None else max(low, t - 0.02)
+
+    monkeypatch.setattr(stamps.StampClock, "arrival", arrival)
+    served = serve(drip(5, 0.05))
+
+    record = attempt(served.url)
+
+    assert min(t - earliest for _, t, earliest in record.feeds[1:]) > 0.02
+
+
 class WallClock:
     """The wall clock, stepped by a test. (The kernel's stamps stay as they are.)"""
 

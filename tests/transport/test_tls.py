@@ -39,6 +39,7 @@ def test_a_good_certificate(version, secure, attempt, trusting):
     assert record.connection["connect_s"] > 0
     assert record.connection["tls_s"] > 0
     assert served.wait_for("sni")[0]["name"] == "localhost"
+    assert served.wait_for("shaken")[0]["alpn"] == "http/1.1"
 
 
 # Which certificate, and the one line for it.
@@ -135,6 +136,15 @@ def test_how_tls_ends(sent, ending, reason, version, secure, attempt, trusting):
     assert (record.reason, record.body) == (reason, b"hello")
     if ending == ["close"] and reason == "cut":
         assert record.detail == "TLS connection closed without close_notify"
+
+
+def test_a_close_notify_in_the_same_read_as_the_last_bytes_ends_the_body(secure, attempt, trusting):
+    served = secure(["read", "cork", ["send", HEAD + "\r\nhello"], "unwrap", "linger"])
+
+    record = attempt(served.url, over=trusting())
+
+    assert (record.reason, record.body) == ("eof", b"hello")
+    assert record.feeds[-1][1] == record.ended_at, "one read"
 
 
 def test_connections_are_reused(secure, attempt, trusting):
