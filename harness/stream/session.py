@@ -106,6 +106,7 @@ class Session(OpenStream):
         self.error: ErrorFacts | None = None
         self.body = bytearray()  # of an answer that is no stream
         self._parser = SseParser()
+        self._parse, self._understand = self._parser.feed, grammar.event
         self._slow_s = math.inf if limits.progress.warn_s is None else limits.progress.warn_s
         self._hush_s = math.inf if limits.silence.warn_s is None else limits.silence.warn_s
         self._last_exact: float | None = None
@@ -163,7 +164,7 @@ class Session(OpenStream):
             self._keep_body(data, t)
             return
         before = clocks.last_byte
-        items = self._parser.feed(data)
+        items = self._parse(data)
         if earliest is None:
             earliest = t
         # Only the last item of a late read has an exact moment; the others came since `earliest`.
@@ -191,7 +192,7 @@ class Session(OpenStream):
             exact = window_s is None or not left
             if item.__class__ is Event:
                 events += 1
-                signal = self.grammar.event(item.type, item.raw)
+                signal = self._understand(item.type, item.raw)
             else:
                 signal = self._aside(item, t, before, exact)
                 if signal == _NOTHING:

@@ -193,8 +193,11 @@ class ResponsesGrammar(Grammar):
         return kind if kind in EVENTS else name
 
     def _numbered(self, number: Any) -> None:
-        value = as_int(number)
         last = self._sequence
+        if last is not None and number == last + 1 and number.__class__ is int:
+            self._sequence = number
+            return
+        value = as_int(number)
         if value is None or (last is not None and value <= last):
             self.facts.violate("resp.sequence_not_increasing")
         elif last is not None and value != last + 1:
@@ -245,7 +248,7 @@ class ResponsesGrammar(Grammar):
             self.facts.violate("resp.part_open_at_item_end")
 
     def _delta(self, kind: str, body: dict[str, Any], channel: int, field: str) -> int:
-        text = body.get(field)
+        text: Any = body.get(field)
         signal = text_signal(text, channel)
         if signal == KEEPALIVE:
             return signal  # a fake delta that relays send as a sign of life: it belongs to no item
@@ -253,22 +256,24 @@ class ResponsesGrammar(Grammar):
             self._missed_created()
         if not signal:
             return LIFECYCLE
-        index = as_int(body.get("output_index"))
-        if kind in IN_PART:
-            key = (index, as_int(body.get("content_index")))
-            if key not in self._opened:
-                self._require((index,), "resp.no_item")
-                self._require(key, "resp.no_part")
-        elif kind in IN_ITEM:
-            key = (index, as_int(body.get("summary_index")))
-            self._require((index,), "resp.no_item")
-        else:
-            key = (index, None)
         self.facts.has_output = True
+        index = body.get("output_index")
+        part = body.get("content_index" if kind in IN_PART else "summary_index")
+        if index.__class__ is not int or part.__class__ is not int:
+            index, part = as_int(index), as_int(part)
+        place = (kind, index, part)
         lengths = self._lengths
-        place = (kind, *key)
-        if place in lengths or len(lengths) < MOST_PLACES:
-            lengths[place] = lengths.get(place, 0) + len(text or ())
+        sent = lengths.get(place)
+        if sent is not None:
+            lengths[place] = sent + len(text)  # the path of nearly every event
+            return signal
+        if kind in IN_PART and (index, part) not in self._opened:
+            self._require((index,), "resp.no_item")
+            self._require((index, part), "resp.no_part")
+        elif kind in IN_ITEM:
+            self._require((index,), "resp.no_item")
+        if len(lengths) < MOST_PLACES:
+            lengths[place] = len(text)
         if channel == REFUSAL:
             self._refused = True
         elif kind in CALL_DELTAS:

@@ -70,6 +70,14 @@ def test_a_promise_without_tolerance_gets_the_usual_one() -> None:
     assert Keepalive("hb", 20.0, "idle", 31.0, 42.0) == parse(text, "x").keepalive
 
 
+@pytest.mark.parametrize("late", ["5s", "8s"])
+def test_a_tolerance_may_be_as_tight_as_its_bounds(late: str) -> None:
+    text = '[keepalive]\ntext = "hb"\ninterval = "5s"\nkind = "idle"\n'
+    text += f'tolerance = {{ late = "{late}", violation = "8s" }}'
+
+    assert Keepalive("hb", 5.0, "idle", float(late[0]), 8.0) == parse(MINIMAL + text, "x").keepalive
+
+
 def test_a_file_of_ones_own(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(MINIMAL + '[headers]\nX-Team = "env:TEAM"\n[limits]\nprogress = { fail = "1m30s" }\n')

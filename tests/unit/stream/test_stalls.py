@@ -429,6 +429,7 @@ class TestUncertain:
         record = play.end(12.1)
 
         assert (0, None, 10.0) == (record.uncertain_events, record.uncertain_max_s, record.progress.gap_max_s)
+        assert (10.0, 2.0) == (record.silence_max_s, record.silence_max_at_s)
 
     def test_a_narrow_window_is_exact(self) -> None:
         record = Play().head(1.0).read(2.0, ROLE + HI).read(12.0, HI * 2, earliest=11.996).end(12.1)

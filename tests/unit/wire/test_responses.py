@@ -166,6 +166,11 @@ VIOLATIONS: list[tuple[str, bytes, dict[str, int]]] = [
     ),
     ("a delta without its part", CREATED + ITEM + text("Hi") + ITEM_DONE + COMPLETED, {"resp.no_part": 1}),
     (
+        "text and refusal without their part",
+        CREATED + text("Hi") + resp("refusal.delta", delta="No", **PLACE) + text("!") + COMPLETED,
+        {"resp.no_item": 1, "resp.no_part": 1},
+    ),
+    (
         "arguments without their item",
         CREATED + resp("function_call_arguments.delta", output_index=0, delta="{") + COMPLETED,
         {"resp.no_item": 1},
