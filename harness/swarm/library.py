@@ -33,10 +33,11 @@ def attach(environment: Environment, **options: Any) -> Node:
         setattr(known, name, value)
     environment.parsed_options = known
     environment.host = known.host or environment.host
+    environment.stop_timeout = float(known.stop_timeout) or environment.stop_timeout
     quiet_loggers()
     node = Node(environment)
     environment.harness = node  # type: ignore[attr-defined]
-    listen(environment.events, node, Stopping(node))
+    listen(environment.events, node, Stopping(node), show=False)
     try:
         node.open()
     except UsageError:

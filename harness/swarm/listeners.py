@@ -30,8 +30,8 @@ def connect() -> None:
     locust.events.init.add_listener(_init)
 
 
-def listen(events: Events, node: Node, stopping: Stopping) -> None:
-    """Let *node* take part in the life of the process and its runs."""
+def listen(events: Events, node: Node, stopping: Stopping, *, show: bool = True) -> None:
+    """Let *node* take part in the life of the process and its runs; *show* prints each one's summary."""
 
     def test_start(**_: Any) -> None:
         node.begin_run()
@@ -41,7 +41,7 @@ def listen(events: Events, node: Node, stopping: Stopping) -> None:
 
     def test_stop(**_: Any) -> None:
         # Headless, Locust prints its own tables after this: ours come last.
-        if node.end_run() and not node.options.headless:
+        if node.end_run() and show and not node.options.headless:
             _show(node)
 
     def quitting(**_: Any) -> None:
@@ -49,7 +49,7 @@ def listen(events: Events, node: Node, stopping: Stopping) -> None:
             stopping.leave()
 
     def quit_(**_: Any) -> None:
-        if node.options.headless:
+        if show and node.options.headless:
             _show(node)
         node.close()
 

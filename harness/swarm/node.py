@@ -54,6 +54,7 @@ class Node:
         self.keeper: Keeper | None = None
         self.summary: dict[str, Any] | None = None
         self.hurried = False  # who ends the process does not want to wait for a last scrape
+        self._stop_timeout = environment.stop_timeout
         self._classes = UserClasses(environment)
         self._checked: tuple[Settings, object] | None = None
         self._housekeeper = Housekeeper(self.aggregate)
@@ -231,12 +232,13 @@ class Node:
         self.keeper.call_simulated(settings.gateway)
 
     def _drain_time(self, settings: Settings) -> None:
-        """Without ``--stop-timeout`` open streams get as long as a healthy one may be without progress."""
-        if not self.options.stop_timeout:
-            limits = [
-                settings.profile.limits_for(model).progress.fail_s for model in settings.models.values()
-            ]
-            self.environment.stop_timeout = max((limit for limit in limits if limit is not None), default=0.0)
+        """Without ``--stop-timeout`` open streams get as long as a healthy one may be without progress.
+
+        It is set for every run: who stops twice takes the time away from the run before.
+        """
+        limits = [settings.profile.limits_for(model).progress for model in settings.models.values()]
+        longest_s = max((limit.fail_s or 0.0 for limit in limits), default=0.0)
+        self.environment.stop_timeout = self._stop_timeout or longest_s
 
     def _linger(self, exporter: Exporter) -> None:
         """Keep the last values up until a scrape has seen them, or for as long as was asked."""

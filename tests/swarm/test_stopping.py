@@ -1,4 +1,4 @@
-"""Every way in which a run can be stopped: open streams drain, who asks again cuts, nothing is lost or left."""
+"""Every way to stop a run: open streams drain, who asks again cuts, nothing is lost and nothing left."""
 
 import json
 import signal
