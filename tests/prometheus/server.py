@@ -1,0 +1,112 @@
+"""Debian's Prometheus and promtool, run for a test on a free port of loopback and stopped by its id."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+MISSING = [tool for tool in ("prometheus", "promtool") if shutil.which(tool) is None]
+Series = dict[str, Any]
+
+_READY_S = 20.0
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def promtool(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run promtool to its end."""
+    return subprocess.run(
+        ["promtool", *arguments], input=stdin, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+class Prometheus:
+    """A server over *data*; stops when the block ends."""
+
+    def __init__(
+        self, data: Path, config: str = "{}", port: int | None = None, cwd: Path | None = None
+    ) -> None:
+        self.port = port or free_port()
+        self.data = data
+        data.mkdir(parents=True, exist_ok=True)
+        file = data.parent / f"{data.name}.yml"
+        file.write_text(config, encoding="utf-8")
+        self.log = (data.parent / f"{data.name}.log").open("w+", encoding="utf-8")
+        self.process = subprocess.Popen(
+            [
+                "prometheus",
+                f"--config.file={file}",
+                f"--storage.tsdb.path={data}",
+                "--storage.tsdb.retention.time=100y",
+                f"--web.listen-address=127.0.0.1:{self.port}",
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=self.log,
+            cwd=cwd,
+        )
+
+    def __enter__(self) -> Prometheus:
+        deadline = time.monotonic() + _READY_S
+        while True:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/-/ready", timeout=2):
+                    return self
+            except OSError:
+                if self.process.poll() is not None or time.monotonic() > deadline:
+                    self.__exit__()
+                    self.log.seek(0)
+                    raise AssertionError(f"Prometheus did not start: {self.log.read()[-2000:]}") from None
+                time.sleep(0.05)
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        try:
+            self.process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        if not self.log.closed and self.process.returncode == 0:
+            self.log.close()
+
+    def get(self, path: str, **parameters: str | list[str]) -> Any:
+        """The `data` of an answer of the HTTP interface; an error is the server's own words."""
+        query = urllib.parse.urlencode(parameters, doseq=True)
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}?{query}", timeout=20) as answer:
+                return json.load(answer)["data"]
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{parameters}: {error.read().decode()}") from None
+
+    def instant(self, expr: str, at: float) -> list[Series]:
+        """The series of an instant query."""
+        return list(self.get("/api/v1/query", query=expr, time=str(at))["result"])
+
+    def over(self, expr: str, start: float, end: float, step: float = 5) -> list[Series]:
+        """The series of a range query."""
+        found = self.get("/api/v1/query_range", query=expr, start=str(start), end=str(end), step=str(step))
+        return list(found["result"])
+
+    def number(self, expr: str, at: float) -> float:
+        """The value of an instant query that has exactly one."""
+        found = self.instant(expr, at)
+        assert len(found) == 1, (expr, found)
+        return float(found[0]["value"][1])
+
+    def label_values(self, label: str, selector: str, start: float, end: float) -> list[str]:
+        """What Grafana asks for ``label_values(selector, label)``."""
+        return list(
+            self.get(f"/api/v1/label/{label}/values", **{"match[]": selector}, start=str(start), end=str(end))
+        )
