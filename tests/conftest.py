@@ -82,12 +82,11 @@ class Process:
         gevent.joinall(self._readers, timeout=5)
 
 
-@pytest.fixture
-def launch(tmp_path):
-    """Start `harness ARGUMENTS…` (or, with *command*, another program) in an empty folder."""
+def launcher(folder):
+    """Yield what starts `harness ARGUMENTS…` (or, with *command*, another program) in *folder*; end it all."""
     started = []
 
-    def start(*arguments, command=HARNESS, cwd=tmp_path, **env):
+    def start(*arguments, command=HARNESS, cwd=folder, **env):
         process = Process([*command, *arguments], cwd, os.environ | {"PYTHONPATH": str(REPOSITORY)} | env)
         started.append(process)
         return process
@@ -98,10 +97,30 @@ def launch(tmp_path):
 
 
 @pytest.fixture
-def free_port():
+def launch(tmp_path):
+    yield from launcher(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def launch_once(tmp_path_factory):
+    """As `launch`, for a process that all tests of a module share."""
+    yield from launcher(tmp_path_factory.mktemp("shared"))
+
+
+def a_free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+@pytest.fixture
+def free_port():
+    return a_free_port()
+
+
+@pytest.fixture(scope="module")
+def shared_port():
+    return a_free_port()
 
 
 class ScriptedGateway:
