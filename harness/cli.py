@@ -16,9 +16,11 @@ from harness import __version__
 COMMANDS: dict[str, str] = {
     "run": "run a load test: Locust with the packaged locustfile",
     "probe": "make one request and watch its stream",
+    "check": "check what a gateway promises, statement by statement",
     "sim": "run the simulated gateway",
     "dashboards": "write the Grafana boards and Prometheus rules, or check that they are fresh",
     "export": "a finished run as OpenMetrics with timestamps, to backfill a Prometheus",
+    "gate": "judge a finished run against a gate file",
     "show": "look into a finished run: failed and slow streams, one stream's timeline",
 }
 

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from harness.sim.faults.registry import fault
-from harness.sim.plan import CONTENT, EVENT, LAST_BODY, PROGRESS, Plan
+from harness.sim.heads import STREAM_TYPE, answer
+from harness.sim.plan import CONTENT, EVENT, LAST_BODY, PROGRESS, RAW, Plan
 from harness.sim.script import Script
 
 Payload = dict[str, Any]
@@ -227,3 +228,13 @@ def keepalive_as_data(script: Script) -> Plan:
         if kind == CONTENT and not told:
             told = True
             yield due, EVENT, b"data: : keepalive\n\n"
+
+
+@fault(
+    "broken-off-500", "a stream that broke off, sent whole under status 500", "http_error", before_stream=True
+)
+def broken_off_500(script: Script) -> Plan:
+    at = script.circumstances
+    told = [*script.opening(), *script.tokens(script.half), *script.breaks_off()]
+    body = b"".join(data for _, kind, data in told if kind <= LAST_BODY)
+    yield 0.0, RAW, answer(500, dict(at.own_headers), body, STREAM_TYPE)
