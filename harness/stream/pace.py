@@ -27,11 +27,12 @@ class Pace:
     """Accumulates what the record says about progress, silence and keepalives.
 
     `promise` is the gateway's keepalive promise; `overdue` is told when it is broken. All moments
-    are monotonic seconds.
+    are monotonic seconds. A silence up to `floor_s` is the pace of generation, not waiting; `covered`
+    says that the last thing that came was a keepalive.
     """
 
     __slots__ = (
-        "_covered", "_floor_s", "_overdue", "comments", "dead_s", "first_keepalive", "gap_max_at",
+        "_overdue", "comments", "covered", "dead_s", "first_keepalive", "floor_s", "gap_max_at",
         "gap_max_s", "gaps", "interval_count", "interval_max_s", "interval_min_s", "interval_sum_s",
         "keepalive_gaps", "last_keepalive", "late", "pings", "promise",
         "silence_max_at", "silence_max_s", "text", "thinking_s",
@@ -41,8 +42,8 @@ class Pace:
     def __init__(self, promise: Keepalive | None, overdue: Overdue) -> None:
         self.promise = promise
         self._overdue = overdue
-        self._floor_s = WAIT_FLOOR_S if promise is None else min(WAIT_FLOOR_S, promise.interval_s / 2)
-        self._covered = False  # the last thing that came was a keepalive
+        self.floor_s = WAIT_FLOOR_S if promise is None else min(WAIT_FLOOR_S, promise.interval_s / 2)
+        self.covered = False  # the last thing that came was a keepalive
         self.gaps: array[float] = array("d")
         self.gap_max_s = -1.0
         self.gap_max_at: float | None = None
@@ -70,10 +71,10 @@ class Pace:
         silent_s = until - began
         if silent_s > self.silence_max_s:
             self.silence_max_s, self.silence_max_at = silent_s, began
-        if silent_s > self._floor_s:
+        if silent_s > self.floor_s:
             self._judge_idle(began, until)
-            self._wait(silent_s, covered=self._covered or (bool(items) and _is_sign_of_life(items[0])))
-        self._covered = False
+            self._wait(silent_s, covered=self.covered or (bool(items) and _is_sign_of_life(items[0])))
+        self.covered = False
 
     def comment(self, item: Comment, t: float, before: float, exact: bool, headers: float | None) -> None:
         """A comment came at *t*; *before* is the moment of the last byte before it."""
@@ -95,15 +96,15 @@ class Pace:
         silent_s = t - began
         if last_byte is not None and silent_s > self.silence_max_s:
             self.silence_max_s, self.silence_max_at = silent_s, began
-        if silent_s > self._floor_s:
+        if silent_s > self.floor_s:
             self._judge_idle(began, t)
-            self._wait(silent_s, covered=self._covered)
+            self._wait(silent_s, covered=self.covered)
         self._judge_periodic(t, headers)
 
     def _keepalive(
         self, kind: Literal["comment", "ping"], t: float, before: float, exact: bool, headers: float | None
     ) -> None:
-        self._covered = True
+        self.covered = True
         last = self.last_keepalive
         if self.first_keepalive is None:
             self.first_keepalive = t

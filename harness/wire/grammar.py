@@ -59,13 +59,15 @@ class Grammar:
         facts = self.facts
         if facts.terminal or facts.error is not None:
             return self._after_end(name, raw)
-        if not raw or raw.isspace():
+        if not raw:
             return self._no_data(name)
         if raw[0] == 91 and raw.startswith(b"[DONE]"):
             return self.done()
         try:
             body = _decode(raw)
         except (msgspec.DecodeError, RecursionError):
+            if raw.isspace():
+                return self._no_data(name)
             body = _decode_leniently(raw)
         if body.__class__ is not dict:
             return self._no_object(name, raw, body)
