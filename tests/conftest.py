@@ -83,7 +83,7 @@ class Process:
 
 
 def launcher(folder):
-    """Yield what starts `harness ARGUMENTS…` (or, with *command*, another program) in *folder*; end it all."""
+    """Yield what starts `harness ARGUMENTS…` (or, with *command*, another program) in *folder*."""
     started = []
 
     def start(*arguments, command=HARNESS, cwd=folder, **env):
