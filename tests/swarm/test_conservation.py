@@ -45,9 +45,10 @@ def test_started_is_outcomes_plus_open_at_every_moment_and_the_records_are_the_t
 ):
     (tmp_path / "watched.py").write_text(WATCHED)
     process = launch(
-        "run", "-f", "watched.py", "--headless", "--host", "sim", "--gateway", "hopbase", "--time-scale", "0.01",
-        "--sim-mix", MIX, "--sim-truth", "truth.jsonl", "-u", "200", "-r", "100", "-t", "7s", "--results", "results",
-        "--metrics-port", free_port, "--only-summary", "--exit-code-on-error", "0",
+        "run", "-f", "watched.py", "--headless", "--only-summary", "--exit-code-on-error", "0",
+        "-u", "200", "-r", "100", "-t", "7s", "--results", "results", "--metrics-port", free_port,
+        "--host", "sim", "--gateway", "hopbase", "--time-scale", "0.01",
+        "--sim-mix", MIX, "--sim-truth", "truth.jsonl",
     )  # fmt: skip
     process.wait_for("Ramping to 200 users")
     scrapes, text = [], ""
@@ -61,7 +62,7 @@ def test_started_is_outcomes_plus_open_at_every_moment_and_the_records_are_the_t
         gevent.sleep(0.3)
     assert 0 == process.wait()
 
-    looks, unbalanced = re.search(r"(\d+) looks, (\d+) unbalanced", process.out).groups()
+    ((looks, unbalanced),) = re.findall(r"(\d+) looks, (\d+) unbalanced", process.out)
     assert (True, "0") == (int(looks) > 50, unbalanced)
     ended = [number for number, _ in scrapes]
     assert ended == sorted(ended)
@@ -70,8 +71,9 @@ def test_started_is_outcomes_plus_open_at_every_moment_and_the_records_are_the_t
     kept = {(r["request"], r["attempt"]): r for r in records(tmp_path / "results")}
     assert len(kept) == samples(text, "attempts_total") == len(records(tmp_path / "results"))
     assert 0 == samples(text, "open_streams")
-    truth = [json.loads(line) for line in (tmp_path / "truth.jsonl").read_text().splitlines()]
-    truth = {(line["request"], line["attempt"]): line for line in truth}
+    played = [json.loads(line) for line in (tmp_path / "truth.jsonl").read_text().splitlines()]
+    truth = {(line["request"], line["attempt"]): line for line in played}
+    assert len(truth) == len(played)
     assert truth.keys() == kept.keys()
     aborted = {key for key, record in kept.items() if record["outcome"] == "aborted"}
     assert {} == {

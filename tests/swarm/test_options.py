@@ -1,0 +1,68 @@
+"""The options outside the command line: files that Locust reads, the environment, lists."""
+
+import json
+
+import pytest
+
+SHORT = ("--headless", "-t", "1s", "-u", "1", "--only-summary")
+ALL = {
+    "host": "sim",
+    "gateway": "hopbase",
+    "time-scale": "0.02",
+    "protocols": "chat=2",
+    "metrics-port": "0",
+    "no-preflight": "true",
+    "limit": ["progress=7s", "total.warn=9s"],
+    "tag": ["build=1", "region=eu"],
+    "header": ["X-A=1, 2", "X-B=3"],
+    "seed": "5",
+}
+
+
+def toml():
+    lines = [f"{name} = {json.dumps(value)}" for name, value in ALL.items()]
+    return {"pyproject.toml": "\n".join(["[tool.locust]", *lines])}, {}
+
+
+def conf():
+    lines = [
+        f"{name} = {json.dumps(value) if isinstance(value, list) else value}" for name, value in ALL.items()
+    ]
+    return {"locust.conf": "\n".join(lines)}, {}
+
+
+def environment():
+    env = {
+        f"LOCUST_{name.replace('-', '_').upper()}": f"[{', '.join(value)}]"
+        if isinstance(value, list)
+        else value
+        for name, value in ALL.items()
+        if name != "header"  # a comma in a value needs a file, or the command line
+    }
+    return {}, env
+
+
+@pytest.mark.parametrize("source", [toml, conf, environment], ids=lambda source: source.__name__)
+def test_every_source_of_options_that_locust_has(source, launch, tmp_path):
+    files, env = source()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    process = launch("run", *SHORT, **env)
+
+    assert 0 == process.wait(), process.err
+    about = json.loads((tmp_path / "results" / "latest" / "run.json").read_text())
+    assert ("sim:hopbase", 0.02, {"chat": 2}, 5) == (
+        about["gateway"],
+        about["time_scale"],
+        about["protocols"],
+        about["seed"],
+    )
+    assert {"build": "1", "region": "eu"} == about["tags"]
+    assert (7.0, 9.0) == (about["limits"]["progress"]["fail_s"], about["limits"]["total"]["warn_s"])
+    assert about["options"]["no_preflight"] is True
+
+
+def test_a_repeated_option_adds_and_the_command_line_wins_over_a_file(options, tmp_path):
+    assert "a=1,b=2" == options("--tag", "a=1", "--tag", "b=2").tag
+    assert "X-A=1, 2\nX-B=3" == options("--header", "X-A=1, 2", "--header", "X-B=3").header
+    assert "a=1" == options("--tag", "a=1").tag  # parsed again, as Locust's page does: nothing stays
