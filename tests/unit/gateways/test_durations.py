@@ -50,7 +50,7 @@ def test_what_is_no_duration_is_refused_with_what_was_expected(text: str) -> Non
         (0.9994, "999 ms"),
         (0.9996, "1.00 s"),
         (1.5, "1.50 s"),
-        (9.996, "10.0 s"),
+        (9.995, "10.0 s"),
         (62.04, "62.0 s"),
         (99.96, "100 s"),
         (119.4, "119 s"),

@@ -47,6 +47,7 @@ def test_promises_that_ship() -> None:
     assert ("chat",) == load("sabiuco").default_protocols == load("generic").default_protocols
     assert ["chat", "responses", "messages"] == list(load("generic").endpoints)
     assert ["chat"] == list(load("sabiuco").endpoints)
+    assert ("HopBase", "Sabiuco") == (load("hopbase").title, load("sabiuco").title)
     assert ("HOPBASE_API_KEY", "SABIUCO_API_KEY") == (load("hopbase").key_env, load("sabiuco").key_env)
 
 
