@@ -206,7 +206,7 @@ def family_of(name: str) -> str | None:
 
 
 def limits_are_bounds(board: Json) -> list[str]:
-    """Whatever a reader may choose as a limit, or a query names as one, is a bucket's bound as it is spelled."""
+    """Whatever a reader may choose as a limit, or a query names as one, is a bound as it is spelled."""
     faults = []
     for variable in board["templating"]["list"]:
         if variable["name"] == "ttft_limit":

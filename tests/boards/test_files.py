@@ -81,7 +81,9 @@ PLAIN = st.recursive(
     | st.booleans()
     | st.integers()
     | st.integers(-9999, 9999).map(lambda n: n / 8)
-    | st.text(alphabet=st.characters(exclude_categories=("Cs", "Cc")) | st.sampled_from("\n:#-'\"{}[]|> ")),
+    | st.text(
+        alphabet=st.characters(exclude_categories=("C", "Zl", "Zp")) | st.sampled_from("\n:#-'\"{}[]|> ")
+    ),
     lambda inner: st.lists(inner) | st.dictionaries(st.from_regex(r"[a-z_]{1,9}", fullmatch=True), inner),
     max_leaves=12,
 )

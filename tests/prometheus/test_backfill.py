@@ -50,7 +50,7 @@ def ask(prometheus, board, title, at=END, values=R1, query=0):
 
 
 def ttft(q, late=0.0):
-    """The quantile that these first tokens have, from buckets counted by another implementation than Prometheus's."""
+    """The quantile of these first tokens, from buckets that not Prometheus counted."""
     histogram = Histogram(FIRST_TOKEN)
     for second in range(SECONDS):
         answers = 3 - (second % 10 == 9)  # messages answers 500; its 429 is followed by a stream

@@ -18,7 +18,7 @@ def to_yaml(data: object, comment: str) -> str:
 
 def _lines(data: object) -> list[str]:
     if isinstance(data, dict) and data:
-        return [line for key, value in data.items() for line in _entry(f"{key}:", value)]
+        return [line for key, value in data.items() for line in _entry(f"{_scalar(key)}:", value)]
     if isinstance(data, list) and data:
         return [line for item in data for line in _item(item)]
     return [_scalar(data)]
@@ -27,7 +27,7 @@ def _lines(data: object) -> list[str]:
 def _entry(key: str, value: object) -> list[str]:
     if isinstance(value, dict | list) and value:
         return [key, *(f"  {line}" for line in _lines(value))]
-    if isinstance(value, str) and "\n" in value:
+    if isinstance(value, str) and "\n" in value and value == value.strip():
         return [f"{key} |-", *(f"  {line}" if line else "" for line in value.split("\n"))]
     return [f"{key} {_scalar(value)}"]
 
