@@ -13,6 +13,7 @@ from rich.text import Text
 
 from harness.gateways import format_duration
 from harness.load.exchange import Call
+from harness.load.run import SIMULATOR_HEADER
 from harness.observe.table import console_for, safe
 from harness.stream import Session
 from harness.wire.signals import ERROR, KEEPALIVE, PROGRESS, TERMINAL
@@ -27,6 +28,8 @@ _SIGNS = (
     (PROGRESS, "▮", "green"),
     (KEEPALIVE, "·", "cyan"),
 )
+
+_LEGEND = "▮ token  · keepalive  ▫ other event  ! error  ■ end; 0.1 s each, now at the right"
 
 _PHASES = {
     "connect": "connecting",
@@ -67,16 +70,18 @@ class LiveView:
 
     def _paint(self, live: Live) -> None:
         while True:
-            live.update(picture(self._session, self._call, monotonic()), refresh=True)
+            width = min(_STRIP, live.console.width - 1)
+            live.update(picture(self._session, self._call, monotonic(), width), refresh=True)
             gevent.sleep(_FRAME_S)
 
 
-def picture(session: Session, call: Call, now: float) -> Group:
-    """Return what the view shows at *now* (monotonic seconds)."""
+def picture(session: Session, call: Call, now: float, width: int = _STRIP) -> Group:
+    """Return what the view shows at *now* (monotonic seconds); *width* is that of the strip."""
     clocks, pace = session.clocks, session.pace
+    simulated = SIMULATOR_HEADER in session.response_headers
     head = Text.assemble(
         (f"{call.protocol} ", "bold"), safe(call.url), "  ", (_PHASES[session.phase], "bold"),
-        f"  {format_duration(now - clocks.zero)}",
+        f"  {format_duration(now - clocks.zero)}", ("  SIMULATED" if simulated else "", "bold magenta"),
     )  # fmt: skip
     counts = Text(
         f"{session.progress_count:,} tokens · {pace.comments} comments · {pace.pings} pings", style="dim"
@@ -91,20 +96,20 @@ def picture(session: Session, call: Call, now: float) -> Group:
             style = "red" if limit is not None and age_s > limit / 2 else "yellow" if age_s > 1.0 else "green"
             bound = f" of {format_duration(limit)}" if limit is not None else ""
             waits.append(f"{name} {format_duration(age_s)} ago{bound}   ", style=style)
-    return Group(head, counts, waits, strip(session, now))
+    return Group(head, counts, waits, strip(session, now, width), Text(_LEGEND, style="dim"))
 
 
-def strip(session: Session, now: float) -> Text:
+def strip(session: Session, now: float, width: int = _STRIP) -> Text:
     """Return the last seconds as a strip of signs, newest at the right."""
-    cells = [0] * _STRIP
-    seen = [False] * _STRIP
+    cells = [0] * width
+    seen = [False] * width
     trace = session.trace
     for moment, code in zip(reversed(trace.moments), reversed(trace.codes), strict=False):
-        place = _STRIP - 1 - int((now - moment) / _FRAME_S)
+        place = width - 1 - int((now - moment) / _FRAME_S)
         if place < 0:
             break
-        if place < _STRIP:
-            cells[place] |= code or KEEPALIVE
+        if place < width:
+            cells[place] |= code or KEEPALIVE  # 0 is a comment
             seen[place] = True
     text = Text()
     for code, any_ in zip(cells, seen, strict=True):

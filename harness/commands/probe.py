@@ -12,6 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from harness.commands.live import LiveView
 from harness.gateways import PROTOCOLS, Profile
 from harness.load.exchange import Call, new_request_id, open_session, perform, prepare
@@ -24,6 +26,7 @@ from harness.observe.table import console_for
 from harness.stream import Attempt
 from harness.stream.record import to_json
 from harness.swarm.configure import transport_of
+from harness.swarm.stopping import take_interrupts
 from harness.swarm.target import check_url, headers_of, keys_of, profile_of, secrets_of
 from harness.swarm.values import choice
 from harness.transport import HarnessTransport
@@ -98,6 +101,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Probe and return the exit code."""
+    take_interrupts()
     try:
         return _probe(args)
     except UsageError as error:
@@ -122,15 +126,10 @@ def _probe(args: argparse.Namespace) -> int:
     worst = EXIT_COMPLETED
     try:
         for _ in range(args.repeat):
-            try:
-                call = prepare(
-                    settings, protocol, Prompt.of(args.prompt), request=new_request_id(), key=key, nonce=None
-                )
-            except ValueError as error:
-                raise UsageError(str(error)) from None
-            record = _attempt(
-                one_run, transport, call if body is None else replace(call, body=body), args.json
+            call = prepare(
+                settings, protocol, Prompt.of(args.prompt), request=new_request_id(), key=key, nonce=None
             )
+            record = _attempt(one_run, transport, call if body is None else with_body(call, body), args.json)
             if not record.success:
                 worst = EXIT_OTHER
     finally:
@@ -189,6 +188,23 @@ def settings_of(args: argparse.Namespace) -> tuple[Settings, str]:
 
 def _model(name: str, profile: Profile, protocol: str) -> str:
     return name or profile.endpoints[protocol].model or NO_MODEL
+
+
+def with_body(call: Call, body: bytes) -> Call:
+    """Return *call* with *body* sent as it is; what it says of model and usage is what is expected then."""
+    try:
+        data = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        data = None
+    if not isinstance(data, dict):  # to see what a gateway says to that is a reason to probe it
+        return replace(call, body=body)
+    model, options = data.get("model"), data.get("stream_options")
+    return replace(
+        call,
+        body=body,
+        model=model if isinstance(model, str) and model else call.model,
+        asks_usage=isinstance(options, dict) and bool(options.get("include_usage")),
+    )
 
 
 def _body(path: str | None) -> bytes | None:
