@@ -96,7 +96,7 @@ class Response:
         self.status = status
         self.ready = True
         size = sum(len(name) + len(value) for name, value in self.raw_headers)
-        self._head_bytes += size
+        self._head_bytes = max(self._head_bytes, size)  # what came in earlier reads has been counted
         self._check_head()
         if self._bodiless:
             self._finish()
