@@ -258,5 +258,6 @@ class Playback:
         self.over = True
         self._line.outcome = outcome
         self._line.end_s = now - self._t0
+        # The clockwork may hold this playback until its next keepalive; the plan need not wait that long.
         self._plan = iter(())
         self._on_end(self, self._line)

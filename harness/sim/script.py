@@ -114,8 +114,9 @@ class Script:
         yield from self.close_channel()
         self._channel, self._channel_from = channel, self._told
         due = self.next_s
+        kind = PROGRESS if channel == "tool" and self.dialogue.naming_a_tool_is_progress else EVENT
         for event in self.dialogue.begin(channel):
-            yield due, EVENT, event
+            yield due, kind, event
 
     def tokens(self, stop: int | None = None, channel: str = "content") -> Plan:
         """Tell the next tokens, up to number *stop* (exclusive; default: all)."""

@@ -3,7 +3,7 @@ from itertools import islice, pairwise
 import pytest
 
 from harness.sim.faults import FAULTS
-from harness.sim.plan import HANG, LAST_BODY, STALL
+from harness.sim.plan import HANG, LAST_BODY, PROGRESS, STALL
 
 OUTCOMES = {
     "completed", "unterminated", "empty", "error_event", "http_error", "not_a_stream", "stalled",
@@ -76,3 +76,12 @@ def test_the_outcome_of_a_missing_terminal_depends_on_protocol_and_promise(make_
     outcomes = [FAULTS["unterminated"].outcome_for(make_script(p)) for p in ("chat", "responses", "messages")]
 
     assert ["unterminated", "truncated", "unterminated"] == outcomes
+
+
+def test_the_name_of_a_tool_is_progress_where_it_comes_in_a_delta(make_script):
+    counts = {
+        protocol: sum(kind == PROGRESS for _, kind, _ in FAULTS["tool-call"].plan(make_script(protocol)))
+        for protocol in ("chat", "responses", "messages")
+    }
+
+    assert {"chat": 7, "responses": 6, "messages": 6} == counts

@@ -78,6 +78,9 @@ class Identity:
 class Dialogue(ABC):
     """Renders one answer. Keeps what the protocol must repeat at its end: text, indexes, numbers."""
 
+    naming_a_tool_is_progress = False
+    """The event that opens a tool call already carries a delta with its name."""
+
     def __init__(self, identity: Identity, accent: Accent, include_usage: bool, usage_in: int) -> None:
         self.identity = identity
         self.accent = accent

@@ -23,6 +23,7 @@ _MARK_JSON = b"\\u0000"
 class Chat(Dialogue):
     """One `chat.completion.chunk` stream."""
 
+    naming_a_tool_is_progress = True
     _role_told = False
 
     def _chunk(self, delta: dict[str, Any] | None, finish: str | None = None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import msgspec
 
 from harness.sim.faults.registry import fault
 from harness.sim.heads import STREAM_TYPE, answer
-from harness.sim.plan import CONTENT, EVENT, LAST_BODY, PROGRESS, RAW, Plan
+from harness.sim.plan import CONTENT, EVENT, LAST_BODY, PROGRESS, RAW, TERMINAL, Plan
 from harness.sim.script import Script
 
 Payload = dict[str, Any]
@@ -227,7 +227,8 @@ def keepalive_as_data(script: Script) -> Plan:
         yield due, kind, data
         if kind == CONTENT and not told:
             told = True
-            yield due, EVENT, b"data: : keepalive\n\n"
+            # Settled here: a right client is gone before the healthy rest.
+            yield due, TERMINAL, b"data: : keepalive\n\n"
 
 
 @fault(
