@@ -16,11 +16,14 @@ from harness import __version__
 COMMANDS: dict[str, str] = {
     "run": "run a load test: Locust with the packaged locustfile",
     "probe": "make one request and watch its stream",
+    "capacity": "search the highest load that holds your objectives",
     "check": "check what a gateway promises, statement by statement",
     "sim": "run the simulated gateway",
     "dashboards": "write the Grafana boards and Prometheus rules, or check that they are fresh",
     "export": "a finished run as OpenMetrics with timestamps, to backfill a Prometheus",
     "gate": "judge a finished run against a gate file",
+    "baseline": "keep the numbers that relative gates compare with",
+    "compare": "compare two gateways, models or builds",
     "show": "look into a finished run: failed and slow streams, one stream's timeline",
 }
 
@@ -43,6 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     module = importlib.import_module(f"harness.commands.{name}")
     if name == "run":  # everything after it belongs to Locust's own parser
         return int(module.run_locust(arguments[1:]))
+    if name == "capacity":
+        return int(module.run_capacity(arguments[1:]))
     parser = _Parser(prog="harness")
     module.add_parser(parser.add_subparsers(required=True))
     args = parser.parse_args(arguments)

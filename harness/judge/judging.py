@@ -149,8 +149,9 @@ class _References:
             return None
         path = self._path(gate.baseline)
         if path is None:
-            return Reference(missing="no baseline was given: name one with --baseline FILE")
-        found = reference(gate, path, self._gates.scenario, self._machine, self._run, self._numbers)
+            found = Reference(missing="no baseline was given: name one with --baseline FILE")
+        else:
+            found = reference(gate, path, self._gates.scenario, self._machine, self._run, self._numbers)
         if found.missing:
             self.notes.append(f"gate {gate.id!r} was SKIPPED: {found.missing}")
         return found

@@ -68,9 +68,8 @@ def _records(facts: RunFacts, evidence: Evidence, torn: bool) -> list[Reason]:
             Reason("mixed_runs", f"attempts.jsonl holds records of {len(evidence.runs)} runs: {names}")
         )
     if evidence.repeated:
-        reasons.append(
-            Reason("repeated_records", f"{evidence.repeated:,} records stand in attempts.jsonl twice")
-        )
+        text = f"attempts.jsonl holds {evidence.repeated:,} records for the second time"
+        reasons.append(Reason("repeated_records", text))
     counted = facts.summary.get("attempts")
     if isinstance(counted, int) and counted != evidence.records + torn:
         text = f"summary.json counts {counted:,} attempts, attempts.jsonl holds {evidence.records:,}"

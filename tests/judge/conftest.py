@@ -64,7 +64,7 @@ def make_record(number: int = 0, ttft: float | None = 0.4, **changed: Any) -> At
         "first_content_s": ttft,
         "first_reasoning_s": None,
         "first_tool_s": None,
-        "last_token_s": 0.9 if ttft is not None else None,
+        "last_token_s": ttft + 0.5 if ttft is not None else None,
         "last_byte_s": 1.0,
         "terminal_s": 1.0,
         "end_s": end_s,
@@ -119,6 +119,7 @@ class Folder:
         """A finished run with these records; its summary says that it is valid."""
         folder = self.base / name
         folder.mkdir(parents=True)
+        name = folder.name
         lines = [to_json(record) + b"\n" for record in records]
         (folder / "attempts.jsonl").write_bytes(b"".join(lines) + tail)
         about = {"schema": "harness.run/1", "run": name, "gateway": "g", "started_at": START, **(run or {})}

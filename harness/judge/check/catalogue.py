@@ -93,7 +93,7 @@ CHECKS: dict[str, Check] = {
         Check("stuck-is-noticed", "a model without output counts as stuck after the promised time", _STUCK,
               stuck.noticed),
         Check("stuck-is-retried", "then the gateway retries, and the client sees one good stream",
-              ("stuck-once", "healthy"), stuck.retried),
+              ("stuck-once", "healthy", "resume"), stuck.retried),
         Check("stuck-is-an-error", "or it returns an error, never silence without end", _STUCK,
               stuck.is_an_error),
         Check("chat-one-data-line", "each Chat event is one data: line with a chunk", _WHOLE,

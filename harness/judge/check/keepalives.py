@@ -133,9 +133,10 @@ def survives_idle_proxies(case: Case) -> Verdict:
 
 
 def _longest_pause(stream: Observation) -> float:
-    """Return the longest time without an event, from the headers on."""
-    moments = [stream.record.headers_s or 0.0, *(event.block.at_s for event in stream.events)]
-    return max((b - a for a, b in pairwise(moments)), default=0.0)
+    """Return the longest time without an event, from the headers to the end."""
+    record = stream.record
+    moments = [record.headers_s or 0.0, *(event.block.at_s for event in stream.events), record.end_s]
+    return max(b - a for a, b in pairwise(moments))
 
 
 def silence_is_normal(case: Case) -> Verdict:

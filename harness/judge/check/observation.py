@@ -21,6 +21,10 @@ _EVIDENCE_LINES = 5
 # Streams that came to an end of their own, whatever it was worth.
 ENDED = frozenset({"completed", "unterminated", "empty", "truncated"})
 
+_TERMINALS = frozenset(
+    {"response.completed", "response.incomplete", "response.failed", "message_stop", "error"}
+)
+
 Test = Callable[["Observation"], Seen | None]
 
 
@@ -66,8 +70,16 @@ class Observation:
 
     @cached_property
     def payloads(self) -> list[tuple[Payload, dict[str, Any]]]:
-        """Its events that hold a JSON object, each with the object."""
-        return [(event, event.body) for event in self.events if event.body is not None]
+        """Its events that hold a JSON object, each with the object, up to the terminal: the answer itself."""
+        found = []
+        for event in self.events:
+            if (event.block.data or b"").startswith(b"[DONE]") and self.protocol == "chat":
+                break
+            if event.body is not None:
+                found.append((event, event.body))
+            if event.type in _TERMINALS:
+                break
+        return found
 
     @property
     def is_stream(self) -> bool:

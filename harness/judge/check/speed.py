@@ -11,7 +11,8 @@ _SECOND_S = 1.0
 
 def first_word(case: Case) -> Verdict:
     """The median first word of models that do not reason comes within a second; the others are reported."""
-    verdict = _within_a_second(case.of(("fast", "no-reasoning")))
+    verdicts = [_within_a_second(case.of((name,))) for name in ("fast", "no-reasoning")]
+    verdict = min(verdicts, key=lambda v: ("broken", "kept", "not observed").index(v.status))
     others = [s.record.first_content_s for s in case.of(("healthy",), "chat") if s.record.first_content_s]
     if not others:
         return verdict

@@ -7,6 +7,8 @@ from harness.judge.check.verdict import Seen, Verdict, fine, wrong
 
 _MISSING = "no model hung, and only a simulated upstream can be asked for one that does"
 _SLACK_S = 0.03
+# Whole answers to the prompt that the stuck model was asked, too.
+_SAME_PROMPT = ("healthy", "no-usage", "resume")
 
 
 def noticed(case: Case) -> Verdict:
@@ -40,11 +42,9 @@ def retried(case: Case) -> Verdict:
         if stream.record.outcome != "completed":
             return None
         waited_s = stream.record.first_token_s or 0.0
-        whole = next((s.text for s in case.of(("healthy",), stream.protocol) if s.text), stream.text)
-        if stream.text != whole:
-            return wrong(
-                f"{len(stream.text)} characters where the answer has {len(whole)}: {stream.text[-60:]!r}"
-            )
+        whole = {s.text for s in case.of(_SAME_PROMPT, stream.protocol) if s.record.outcome == "completed"}
+        if whole and stream.text not in whole:
+            return wrong(f"not the answer that others got, but {stream.text[:40]!r} … {stream.text[-40:]!r}")
         before = sum(at_s < waited_s for at_s, _ in stream.comments)
         if promised is not None and before < int(waited_s / promised.violation_s):
             return wrong(f"{before} comments in {waited_s:.3f} s of waiting")
