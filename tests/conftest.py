@@ -149,7 +149,7 @@ class ScriptedGateway:
     def asked(self, prefix=""):
         """The requests so far whose id begins with *prefix*; those of a preflight only if asked for."""
         gevent.sleep(0.05)
-        ids = [(r["headers"]["x-client-request-id"], r) for r in self.requests]
+        ids = [(r["headers"].get("x-client-request-id", ""), r) for r in self.requests]
         return [r for i, r in ids if i.startswith(prefix) and (prefix or not i.startswith("preflight-"))]
 
     def end(self):

@@ -39,6 +39,8 @@ class Handler(BaseHTTPRequestHandler):
         how = self.path.split("/")[1]
         if how.isdigit():
             self.answer(int(how), "application/json", b'{"error":{"message":"no luck","type":"t"}}')
+        elif how == "login":
+            self.answer(200, "application/json", b'{"token":"t-1"}')
         elif how == "html":
             self.answer(200, "text/html", b"<html>hello</html>")
         elif how == "redirect":

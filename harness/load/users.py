@@ -94,6 +94,11 @@ class StreamUser(User):
             raise UsageError("no run is on: the test was not started, or not allowed to")
         return run
 
+    @property
+    def base_url(self) -> str:
+        """The gateway's URL, also where the host is ``sim``."""
+        return self.run_now.settings.base_url
+
     def wait_time(self) -> float:
         """Return how long to think before the next task, seconds (``--think``)."""
         return self.random.uniform(*self.settings.think_s)
