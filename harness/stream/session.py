@@ -455,7 +455,7 @@ class Session(OpenStream):
     def _last_silence(self, t: float) -> None:
         """Judge the silence and the keepalive interval that end here without a byte to end them."""
         clocks = self.clocks
-        if clocks.headers is not None and clocks.settled is None:
+        if clocks.headers is not None:
             self.pace.closing(t, clocks.last_byte, clocks.headers)
 
     def _burst(self) -> None:

@@ -267,6 +267,11 @@ WRONG: list[tuple[str, str, str]] = [
         "errors.chat.shape: expected one of data, response.failed, event, got 'xml'",
     ),
     (
+        "an error's misspelt key",
+        MINIMAL + '[errors.chat]\nshape = "data"\ntype = "t"\nmessage = "m"\ncod = "c"',
+        "errors.chat.cod: expected one of code, message, shape, type; did you mean code?",
+    ),
+    (
         "an error of an unknown protocol",
         MINIMAL + '[errors.grpc]\nshape = "data"',
         "errors.grpc: expected one of chat, responses, messages",

@@ -211,6 +211,12 @@ def test_a_failure_has_the_name_of_its_outcome() -> None:
     assert "truncated" == failure_name(said().end(4.0))
 
 
+def test_a_stall_that_came_back_names_no_failure() -> None:
+    play = Play(on_stall="watch").head(0.5).read(2.0, ROLE + HI).wait(70.0).read(80.0, HI)
+
+    assert "truncated" == failure_name(play.end(81.0))
+
+
 def test_a_line_is_one_line_whatever_the_server_says() -> None:
     record = said().read(3.0, data({"error": {"message": "a\nb\r\x1b[2Jc", "type": "t\n"}})).end(4.0)
 

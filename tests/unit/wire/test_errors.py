@@ -548,6 +548,22 @@ def test_a_message_alone_is_no_error(frame: bytes) -> None:
         assert grammar.facts.error is None, protocol
 
 
+@pytest.mark.parametrize(
+    "end",
+    [
+        DONE,
+        MESSAGE_STOP,
+        data({}, "message_stop"),
+        data({"type": "message_stop"}),
+    ],
+)
+@pytest.mark.parametrize("protocol", ["chat", "responses", "messages"])
+def test_the_ends_that_gateways_add_after_an_error_are_none(protocol: str, end: bytes) -> None:
+    channels, grammar = play(protocol, data(openai("server_error", None)) + end)
+
+    assert (["error", "terminal"], {}) == (channels, grammar.facts.violations)
+
+
 def test_an_error_after_the_end_changes_nothing() -> None:
     _, grammar = play("chat", GOOD_CHAT + data(openai("server_error", None)), usage_requested=True)
 

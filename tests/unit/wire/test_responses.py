@@ -134,6 +134,8 @@ VIOLATIONS: list[tuple[str, bytes, dict[str, int]]] = [
         resp("in_progress") + OPENED + text("Hi") + CLOSED + COMPLETED,
         {"resp.no_created": 1},
     ),
+    ("an item first", ITEM + PART + text("Hi") + CLOSED + COMPLETED, {"resp.no_created": 1}),
+    ("a status first", resp("web_search_call.searching") + GOOD_RESPONSES, {"resp.no_created": 1}),
     ("completed first", COMPLETED, {"resp.no_created": 1}),
     (
         "queued instead",
