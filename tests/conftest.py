@@ -107,20 +107,27 @@ def launch_once(tmp_path_factory):
     yield from launcher(tmp_path_factory.mktemp("shared"))
 
 
-def a_free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def find_free_ports(number):
+    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
+    ports = [probe.getsockname()[1] for probe in probes]
+    for probe in probes:
+        probe.close()
+    return ports
+
+
+@pytest.fixture
+def free_ports():
+    return find_free_ports
 
 
 @pytest.fixture
 def free_port():
-    return a_free_port()
+    return find_free_ports(1)[0]
 
 
 @pytest.fixture(scope="module")
 def shared_port():
-    return a_free_port()
+    return find_free_ports(1)[0]
 
 
 class ScriptedGateway:

@@ -6,7 +6,6 @@ import sys
 
 import gevent
 import httpx
-import pytest
 
 DEMO = (sys.executable, "-m", "harness.demo")
 
@@ -21,24 +20,6 @@ def is_free(port):
     return True
 
 
-@pytest.fixture
-def demo(launch, free_port, shared_port, until):
-    """Start the demo on ports of its own, with a run on, its streams short."""
-    process = launch(
-        "--web-port", free_port, "--metrics-port", shared_port, "--sim-mix", "ok=1", command=DEMO
-    )
-    process.ports = free_port, shared_port
-    process.wait_for("scrape")
-    with httpx.Client(base_url=f"http://127.0.0.1:{free_port}", trust_env=False) as page:
-        until(lambda: not is_free(free_port) and answers(page))
-        html = page.get("/").text
-        assert all(words in html for words in ('"num_users": 30', '"spawn_rate": 5'))
-        assert page.post("/swarm", data={"user_count": "5", "spawn_rate": "50"}).json()["success"]
-        until(lambda: page.get("/stats/requests").json()["user_count"] == 5)
-    (process.simulator,) = process.children
-    return process
-
-
 def answers(page):
     try:
         return page.get("/stats/requests").status_code == 200
@@ -46,25 +27,41 @@ def answers(page):
         return False
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda s: s.name)
-def test_however_it_ends_no_process_and_no_port_is_left(number, demo, alive, until):
-    gevent.sleep(1)
-    demo.signal(number)
-    code = demo.wait(30)
+class Demo:
+    def __init__(self, launch, ports):
+        self.ports = ports
+        web, metrics = ports
+        self.process = launch("--web-port", web, "--metrics-port", metrics, "--sim-mix", "ok=1", command=DEMO)
 
-    assert (-signal.SIGKILL if number == signal.SIGKILL else 0) == code
-    until(lambda: not alive(demo.simulator))
-    assert all(is_free(port) for port in demo.ports)
-    assert "Traceback" not in demo.out + demo.err
-    if number != signal.SIGKILL:
-        assert "recorded + 0 open" in demo.out
+    def begin(self, until):
+        """Press Start, and wait until its users are there."""
+        with httpx.Client(base_url=f"http://127.0.0.1:{self.ports[0]}", trust_env=False) as page:
+            until(lambda: answers(page), 30)
+            html = page.get("/").text
+            assert all(words in html for words in ('"num_users": 30', '"spawn_rate": 5'))
+            assert page.post("/swarm", data={"user_count": "5", "spawn_rate": "50"}).json()["success"]
+            until(lambda: page.get("/stats/requests").json()["user_count"] == 5)
+        (self.simulator,) = self.process.children
 
 
-def test_it_says_what_to_open_and_what_to_press(demo):
-    ui, metrics = demo.ports
-    first, second, third = demo.out.splitlines()[:3]
+def test_it_says_what_to_do_and_however_it_ends_no_process_and_no_port_is_left(
+    launch, free_ports, alive, until
+):
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+    ports = iter(free_ports(2 * len(signals)))
+    demos = {number: Demo(launch, (next(ports), next(ports))) for number in signals}
+    for number, demo in demos.items():
+        demo.begin(until)
+        gevent.sleep(0.5)
+        demo.process.signal(number)
 
-    assert f"http://127.0.0.1:{ui} " in first
-    assert "START" in second
-    assert "Ctrl-C" in second
-    assert f"http://127.0.0.1:{metrics}/metrics " in third
+    for number, demo in demos.items():
+        first, second, third = demo.process.out.splitlines()[:3]
+        assert f"http://127.0.0.1:{demo.ports[0]} " in first
+        assert "START" in second
+        assert f"http://127.0.0.1:{demo.ports[1]}/metrics " in third
+        assert (-signal.SIGKILL if number == signal.SIGKILL else 0) == demo.process.wait(30)
+        until(lambda pid=demo.simulator: not alive(pid))
+        assert all(is_free(port) for port in demo.ports)
+        assert "Traceback" not in demo.process.out + demo.process.err
+        assert (number != signal.SIGKILL) == ("recorded + 0 open" in demo.process.out)

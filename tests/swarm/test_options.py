@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 SHORT = ("--headless", "-t", "1s", "-u", "1", "--only-summary")
 ALL = {
     "host": "sim",
@@ -42,27 +40,28 @@ def environment():
     return {}, env
 
 
-@pytest.mark.parametrize("source", [toml, conf, environment], ids=lambda source: source.__name__)
-def test_every_source_of_options_that_locust_has(source, launch, tmp_path):
-    files, env = source()
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-    process = launch("run", *SHORT, **env)
+def test_every_source_of_options_that_locust_has(launch, tmp_path):
+    runs = {}
+    for source in (toml, conf, environment):
+        folder = tmp_path / source.__name__
+        folder.mkdir()
+        files, env = source()
+        for name, text in files.items():
+            (folder / name).write_text(text)
+        runs[folder] = launch("run", *SHORT, cwd=folder, **env)
 
-    assert 0 == process.wait(), process.err
-    about = json.loads((tmp_path / "results" / "latest" / "run.json").read_text())
-    assert ("sim:hopbase", 0.02, {"chat": 2}, 5) == (
-        about["gateway"],
-        about["time_scale"],
-        about["protocols"],
-        about["seed"],
-    )
-    assert {"build": "1", "region": "eu"} == about["tags"]
-    assert (7.0, 9.0) == (about["limits"]["progress"]["fail_s"], about["limits"]["total"]["warn_s"])
-    assert about["options"]["no_preflight"] is True
+    for folder, process in runs.items():
+        assert 0 == process.wait(), process.err
+        about = json.loads((folder / "results" / "latest" / "run.json").read_text())
+        found = (about["gateway"], about["time_scale"], about["protocols"], about["seed"])
+        assert ("sim:hopbase", 0.02, {"chat": 2}, 5) == found
+        assert {"build": "1", "region": "eu"} == about["tags"]
+        limits = about["limits"]
+        assert (7.0, 9.0) == (limits["progress"]["fail_s"], limits["total"]["warn_s"])
+        assert about["options"]["no_preflight"] is True
 
 
-def test_a_repeated_option_adds_and_the_command_line_wins_over_a_file(options, tmp_path):
+def test_a_repeated_option_adds_and_the_command_line_wins_over_a_file(options):
     assert "a=1,b=2" == options("--tag", "a=1", "--tag", "b=2").tag
     assert "X-A=1, 2\nX-B=3" == options("--header", "X-A=1, 2", "--header", "X-B=3").header
     assert "a=1" == options("--tag", "a=1").tag  # parsed again, as Locust's page does: nothing stays
