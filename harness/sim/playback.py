@@ -39,6 +39,9 @@ class Link(Protocol):
     def write(self, data: bytes) -> None:
         """Hand *data* to the socket."""
 
+    def gone(self) -> bool:
+        """Say whether writing is in vain, because the client is no longer there."""
+
     def finish(self) -> None:
         """The exchange is over and the body has its proper end."""
 
@@ -147,6 +150,8 @@ class Playback:
                     # A piece of an event is meant to be a segment of its own.
                     self._write(out, now)
                     out = b""
+                    if self._link.gone():
+                        return None  # `left` follows; more writes would only make the transport complain
                 elif self._owed:
                     out += self._comment()
             else:

@@ -59,6 +59,10 @@ class Connection(asyncio.Protocol):
         """Hand *data* to the socket (replaced by the transport's own method once connected)."""
         self._transport.write(data)
 
+    def gone(self) -> bool:
+        """Say whether the connection is lost already, although the loop has not told so yet."""
+        return self._transport.is_closing()
+
     def finish(self) -> None:
         """End the exchange; the connection waits for the next request if both sides agreed to that."""
         request, self._current, self._playback = self._current, None, None

@@ -21,11 +21,15 @@ class FakeLink:
     def __init__(self, stage):
         self.stage = stage
         self.congested = False
+        self.lost = False
         self.writes = []
         self.ended = None
 
     def write(self, data):
         self.writes.append((round(self.stage.now, 6), data))
+
+    def gone(self):
+        return self.lost
 
     def finish(self):
         self.ended = "finished"

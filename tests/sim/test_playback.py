@@ -180,3 +180,14 @@ def test_a_queued_stream_beats_while_it_waits_and_its_offsets_count_from_the_req
     assert [10.0, 20.0] == played.link.times_of(b": beat")
     assert 1 == played.link.bytes.count(b"HEAD")
     assert (10.0, 26.0) == (played.line.first_byte_s, played.line.first_content_s)
+
+
+def test_pieces_of_an_event_are_not_written_to_a_client_that_is_gone(stage):
+    plan = [(0.0, HEAD, b""), token(1.0), *((2.0, PART, b"x") for _ in range(50)), token(3.0)]
+    played = stage.play(plan, until=1.5)
+    played.link.lost = True
+    stage.run(2.5)
+    played.playback.left(stage.now)
+
+    assert 1 == len(played.link.times_of(b"x\r\n"))
+    assert "abandoned" == played.line.outcome

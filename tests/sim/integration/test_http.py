@@ -74,7 +74,8 @@ def test_a_connection_serves_one_request_after_the_other_pipelined_ones_too(hopb
 def test_a_client_of_http_1_0_gets_no_chunks_and_the_end_of_the_connection(hopbase):
     with hopbase.connect() as sock:
         sock.sendall(
-            b'POST /v1/chat/completions HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 15\r\n\r\n{"stream":true}'
+            b"POST /v1/chat/completions HTTP/1.0\r\nConnection: keep-alive\r\n"
+            b'Content-Length: 15\r\n\r\n{"stream":true}'
         )
         raw = b""
         while data := sock.recv(65536):
