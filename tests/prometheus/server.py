@@ -34,41 +34,47 @@ def promtool(*arguments: str, stdin: str | None = None) -> subprocess.CompletedP
 
 
 class Prometheus:
-    """A server over *data*; stops when the block ends."""
+    """A running server; stops when the block ends."""
 
-    def __init__(
-        self, data: Path, config: str = "{}", port: int | None = None, cwd: Path | None = None
-    ) -> None:
-        self.port = port or free_port()
-        self.data = data
+    def __init__(self, data: Path, config: str = "{}") -> None:
+        """Start one over the folder *data*, on a free port."""
         data.mkdir(parents=True, exist_ok=True)
         file = data.parent / f"{data.name}.yml"
         file.write_text(config, encoding="utf-8")
-        self.log = (data.parent / f"{data.name}.log").open("w+", encoding="utf-8")
-        self.process = subprocess.Popen(
-            [
-                "prometheus",
-                f"--config.file={file}",
-                f"--storage.tsdb.path={data}",
-                "--storage.tsdb.retention.time=100y",
-                f"--web.listen-address=127.0.0.1:{self.port}",
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=self.log,
-            cwd=cwd,
-        )
+        port = free_port()
+        flags = [
+            f"--config.file={file}",
+            f"--storage.tsdb.path={data}",
+            "--storage.tsdb.retention.time=100y",
+            f"--web.listen-address=127.0.0.1:{port}",
+        ]
+        self._start(flags, "127.0.0.1", port, data.parent / f"{data.name}.log")
+
+    @classmethod
+    def started(cls, flags: list[str], host: str, port: int, log: Path) -> Prometheus:
+        """One with flags of the caller's own, listening on *host* and *port*."""
+        made = cls.__new__(cls)
+        made._start(flags, host, port, log)
+        return made
+
+    def _start(self, flags: list[str], host: str, port: int, log: Path) -> None:
+        self.url = f"http://{host}:{port}"
+        self.log = log
+        with log.open("wb") as file:
+            self.process = subprocess.Popen(["prometheus", *flags], stdout=file, stderr=file)
 
     def __enter__(self) -> Prometheus:
         deadline = time.monotonic() + _READY_S
         while True:
             try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/-/ready", timeout=2):
+                with urllib.request.urlopen(f"{self.url}/-/ready", timeout=2):
                     return self
             except OSError:
                 if self.process.poll() is not None or time.monotonic() > deadline:
                     self.__exit__()
-                    self.log.seek(0)
-                    raise AssertionError(f"Prometheus did not start: {self.log.read()[-2000:]}") from None
+                    raise AssertionError(
+                        f"Prometheus did not start: {self.log.read_text()[-2000:]}"
+                    ) from None
                 time.sleep(0.05)
 
     def __exit__(self, *_: object) -> None:
@@ -78,14 +84,12 @@ class Prometheus:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        if not self.log.closed and self.process.returncode == 0:
-            self.log.close()
 
     def get(self, path: str, **parameters: str | list[str]) -> Any:
         """The `data` of an answer of the HTTP interface; an error is the server's own words."""
         query = urllib.parse.urlencode(parameters, doseq=True)
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}?{query}", timeout=20) as answer:
+            with urllib.request.urlopen(f"{self.url}{path}?{query}", timeout=20) as answer:
                 return json.load(answer)["data"]
         except urllib.error.HTTPError as error:
             raise AssertionError(f"{parameters}: {error.read().decode()}") from None
