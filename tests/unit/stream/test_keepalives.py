@@ -142,6 +142,11 @@ class TestIdle:
 
         assert [("keepalive_late", "before_first_byte", 1.0, 26.0)] == play.soft
 
+    def test_the_first_interval_counts_from_the_headers(self) -> None:
+        record = Play(gateway="sabiuco").head(1.0).read(16.0, OK).end(17.0)
+
+        assert (15.0, 15.0) == (record.keepalive.gap_min_s, record.keepalive.gap_max_s)
+
     def test_the_silence_at_the_end_counts(self) -> None:
         play = Play(gateway="sabiuco").head(1.0).read(2.0, ROLE + HI)
         play.end(30.0, "cut")
@@ -174,6 +179,12 @@ class TestWaiting:
 
         # 10 s ended by a keepalive, 8 s begun by one; half a second is the pace; 4.5 s without any.
         assert (18.0, 4.5) == (play.session.thinking_s, play.session.dead_s)
+
+    def test_a_keepalive_covers_only_the_silence_it_begins_or_ends(self) -> None:
+        play = Play().head(1.0).read(2.0, ROLE).read(12.0, HOPBASE).read(12.5, HI).read(17.5, HI)
+        play.end(17.6)
+
+        assert (10.0, 5.0) == (play.session.thinking_s, play.session.dead_s)
 
     def test_a_broken_promise_covers_nothing(self) -> None:
         play = Play(gateway="hopbase").head(1.0).read(2.0, ROLE).read(27.0, HOPBASE)

@@ -65,6 +65,7 @@ CHANNELS: list[tuple[str, bytes, str, bool]] = [
     ("a call's name", chunk(tool_calls=call("f")), "tool", True),
     ("a call's arguments", chunk(tool_calls=call(None, '{"a"')), "tool", True),
     ("a call's whitespace", chunk(tool_calls=call(None, " ")), "tool", True),
+    ("two calls", chunk(tool_calls=call("f") + call("g")), "tool", True),
     ("an empty call", chunk(tool_calls=call()), "lifecycle", False),
     ("calls that are none", chunk(tool_calls=[None, {}, {"function": None}]), "lifecycle", False),
     ("a custom tool", chunk(tool_calls=[{"type": "custom", "custom": {"name": "f"}}]), "tool", True),
