@@ -15,6 +15,8 @@ from harness.sim.faults import FAULTS
 from harness.sim.gateway import Setup
 from harness.sim.mix import MixError, UnknownFaultError, parse_mix
 from harness.sim.pace import Pace
+from harness.sim.replay import ENDS, ReplayError, enter, read_recording
+from harness.sim.replay import NAME as REPLAY
 from harness.sim.serve import Listening, serve
 
 USAGE_ERROR = 2
@@ -71,6 +73,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--parent", type=int, metavar="PID", help="stop when that process is gone")
     add("--verdict", action="store_true", help="say at the end how the clients retried")
+    add(
+        "--replay", metavar="FILE", help="play this captured stream (as `harness read` reads it) to everybody"
+    )
+    add(
+        "--replay-end",
+        choices=ENDS,
+        default="eof",
+        help="how its connection ends: properly (default), broken, never",
+    )
     add("--list", action="store_true", help="list the faults and exit")
 
 
@@ -117,6 +128,9 @@ def _listening(args: argparse.Namespace) -> Listening:
         raise _UsageError("--queue and --reject need --slots N")
     profile = _checked("--gateway", load, args.gateway).scaled(args.time_scale)
     _checked("--dialect", dialect, args.dialect)
+    if args.replay is not None:
+        enter(_checked("--replay", read_recording, args.replay), args.replay_end)
+        args.mix = f"{REPLAY}=100"
     pace = Pace(
         _checked("--first-token", parse_duration, args.first_token),
         _checked("--gap", parse_duration, args.gap),
@@ -138,5 +152,5 @@ def _listening(args: argparse.Namespace) -> Listening:
 def _checked(option: str, read: Callable[[str], T], text: str) -> T:
     try:
         return read(text)
-    except (DialectError, DurationError, GatewayFileError, MixError, UnknownFaultError) as error:
+    except (DialectError, DurationError, GatewayFileError, MixError, ReplayError, UnknownFaultError) as error:
         raise _UsageError(f"{option}: {error}") from None
