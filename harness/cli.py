@@ -18,6 +18,7 @@ COMMANDS: dict[str, str] = {
     "probe": "make one request and watch its stream",
     "capacity": "search the highest load that holds your objectives",
     "check": "check what a gateway promises, statement by statement",
+    "read": "judge a captured stream offline",
     "sim": "run the simulated gateway",
     "dashboards": "write the Grafana boards and Prometheus rules, or check that they are fresh",
     "export": "a finished run as OpenMetrics with timestamps, to backfill a Prometheus",
