@@ -54,6 +54,8 @@ def _hopbase(script: Script) -> tuple[bytes, ...]:
 
 
 def _hopbase_failed(script: Script) -> tuple[bytes, ...]:
+    if script.circumstances.protocol != "responses":
+        return (_ANTHROPIC,) if script.circumstances.protocol == "messages" else _hopbase(script)
     error = {"code": "rate_limit_exceeded", "message": _TEXT}
     response = {"id": "resp_hopbase_error", "object": "response", "status": "failed", "error": error}
     failed = {"type": "response.failed", "sequence_number": 0, "response": response | {"usage": None}}
@@ -138,7 +140,11 @@ _SHAPES: tuple[tuple[str, str, Shape], ...] = (
         _without_event_line,
     ),
     ("error-hopbase", "HopBase's bare upstream error, in any protocol", _hopbase),
-    ("error-hopbase-failed", "HopBase's synthetic response.failed with another id", _hopbase_failed),
+    (
+        "error-hopbase-failed",
+        "HopBase's error of its own making, in Responses with another id",
+        _hopbase_failed,
+    ),
     ("error-sabiuco", "Sabiuco's last event", _sabiuco),
     ("error-openrouter", "OpenRouter's chunk with an error beside its choices", _openrouter),
     ("error-litellm", "LiteLLM's error, in Chat with [DONE] after it", _litellm),
