@@ -89,14 +89,16 @@ class OpenLoop:
 
     def _dispatch(self) -> None:
         try:
-            while self._offering and not self._plan.finished:
+            while self._offering:
                 self._changed.clear()
                 self._begin_due()
+                if self._plan.finished:
+                    break
                 due = self._plan.due()
                 self._changed.wait(None if due is None else max(0.0, due - monotonic()))
         finally:
             self._dispatcher = None
-        if self._plan.finished and self._finished is not None:
+        if self._plan.finished and self._offering and self._finished is not None:
             self._visits.join()
             finished, self._finished = self._finished, None
             finished()

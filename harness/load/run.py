@@ -96,7 +96,12 @@ class Run:
         self.spending = Spending(settings.budget)
         self._open_loop: OpenLoop | None = None
         self._random = random.Random(settings.seed)
-        aggregate.begin_run(name, started_at=self.epoch + self.started, time_scale=settings.time_scale)
+        aggregate.begin_run(
+            name,
+            started_at=self.epoch + self.started,
+            time_scale=settings.time_scale,
+            threshold_s=settings.tolerance_s,
+        )
 
     def next_user(self) -> int:
         """Return the number of a new user, from 0 in each run: with the seed it decides what they ask."""

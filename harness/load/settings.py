@@ -11,6 +11,7 @@ from harness.load.arrivals import OpenLoad
 from harness.load.budget import Budget
 from harness.load.lengths import Length
 from harness.load.prompts import Prompt
+from harness.observe.aggregate import MIN_THRESHOLD_S
 from harness.stream.retry import Policy
 from harness.transport import TransportOptions
 
@@ -52,6 +53,7 @@ class Settings:
     reasoning_effort: str = ""
     budget: Budget = field(default=Budget())
     scenarios: dict[str, Settings] = field(default_factory=dict)  # by name, each whole
+    tolerance_s: float = MIN_THRESHOLD_S  # how late the generator may be before it spoils the numbers
     weight: float = 1.0  # of a scenario among the others
 
     @property

@@ -8,6 +8,7 @@ run before stays readable until the next one begins.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from harness.observe.buckets import Histogram
@@ -26,7 +27,7 @@ from harness.observe.families import (
 from harness.observe.labels import NONE, Labels
 from harness.observe.live import OpenStream, open_streams
 from harness.observe.snapshot import RUNS_KEPT, Snapshot, merge
-from harness.observe.totals import Conservation, LabelValues, Totals
+from harness.observe.totals import Conservation, Health, LabelValues, Totals
 from harness.stream.record import Attempt
 
 __all__ = [
@@ -191,6 +192,11 @@ class Aggregate:
             return Conservation(0, 0, 0)
         numbers = known.totals.conservation()
         return numbers._replace(open=sum(labels.run == run for labels, _ in self._open.values()))
+
+    def health(self, run: str) -> Health:
+        """Return the counts behind the validity of *run* on this process, as they are at this moment."""
+        known = self._runs.get(run)
+        return Health() if known is None else replace(known.totals.health)
 
     def _run(self, name: str) -> _Run | None:
         """Return the run *name*, begun if it is new; None if it is so old that its numbers were let go."""

@@ -15,6 +15,7 @@ from prometheus_client.utils import floatToGoString
 from harness.observe import families as f
 from harness.observe.buckets import Histogram
 from harness.observe.families import FAMILIES, PREFIX, Family
+from harness.observe.labels import Labels
 from harness.observe.snapshot import Snapshot
 from harness.observe.state import Observed, RunState
 from harness.observe.totals import OPEN_PHASES, LabelValues, OpenStreams, Totals
@@ -75,6 +76,13 @@ def _add_run(found: dict[str, dict[LabelValues, float]], state: RunState) -> Non
     found[f.RUN_START.name][state.run, state.gateway] = state.started_at
     if state.ended_at is not None:
         found[f.RUN_END.name][state.run, state.gateway] = state.ended_at
+    everything = Labels(state.run, "all", state.gateway, "all", "all")
+    for step, load, goodput in state.capacity_steps:
+        found[f.CAPACITY_LOAD.name][*everything, str(step)] = load
+        found[f.CAPACITY_GOODPUT.name][*everything, str(step)] = goodput
+    if state.capacity_knee is not None:
+        step, load = state.capacity_knee
+        found[f.CAPACITY_KNEE.name][*everything, str(step)] = load
     if state.valid is not None:
         codes = ["none"] if state.valid else [reason.code for reason in state.reasons] or ["unknown"]
         for code in codes:

@@ -32,10 +32,13 @@ class RunState:
     ended_at: float | None = None
     time_scale: float = 1.0
     on_stall: Literal["close", "watch"] = "close"
+    threshold_s: float = 0.005  # how late the generator may be, see `Aggregate.begin_run`
     limits: Limits = field(default_factory=Limits)
     keepalive: Keepalive | None = None  # time scale applied, as the limits
     valid: bool | None = None
     reasons: tuple[Reason, ...] = ()
+    capacity_steps: Sequence[tuple[int, float, float]] = ()  # of a search: step, load, goodput per second
+    capacity_knee: tuple[int, float] | None = None  # step and load of the best so far
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ from harness.load.settings import Settings, UsageError
 from harness.observe.results import LATEST
 from harness.stream.retry import POLICIES, Policy
 from harness.swarm.loading import load_settings, scenarios_of
+from harness.swarm.shaping import tolerated_lateness
 from harness.swarm.target import (
     SIM,
     check_models,
@@ -104,6 +105,7 @@ def settings_of(
         retry=policy_of(options.retry, options.max_retries, options.retry_budget),
         save_content=options.save_content,
         transport=transport_of(options),
+        tolerance_s=tolerated_lateness(options),
         scenarios=scenarios_of(options, partial(settings_of, host=host, simulator_url=simulator_url)),
         **load_settings(options),
     )

@@ -18,7 +18,9 @@ def finish_run(keeper: Keeper, state: RunState, snapshot: Mapping[str, Any]) -> 
     """Close the files, judge the run's validity, write `summary.json`, and return the summary."""
     keeper.close()
     totals = Snapshot.from_plain(snapshot).run(state.run)
-    validity = judge(totals.health, totals.conservation(), lost_records=keeper.lost)
+    validity = judge(
+        totals.health, totals.conservation(), lost_records=keeper.lost, threshold_s=state.threshold_s
+    )
     state.valid, state.reasons = validity.valid, tuple(validity.reasons)
     notes: list[str] = []
     if keeper.attempts.error is not None:

@@ -46,6 +46,7 @@ class Keeper:
         self.attempts = AttemptLog(folder.path / ATTEMPTS)
         self.timelines = TimelineLog(folder.path / TIMELINES)
         self.content = LineFile(folder.path / "content.jsonl") if save_content else None
+        self.watch: Callable[[Attempt], None] | None = None  # sees each record as it is kept
 
     @classmethod
     def open(cls, options: Namespace, settings: Settings) -> Keeper:
@@ -70,6 +71,8 @@ class Keeper:
         """Keep an ended attempt; what cannot be written is counted as lost."""
         self.attempts.add(record)
         self.timelines.add(record, timeline)
+        if self.watch is not None:
+            self.watch(record)
         if content is not None and self.content is not None:
             self.content.append(msgspec.json.encode(content))
 

@@ -18,6 +18,7 @@ from harness.load.settings import UsageError
 from harness.swarm.ending import show_run
 from harness.swarm.node import USAGE_EXIT, Node
 from harness.swarm.options import add_options
+from harness.swarm.search_report import show_search
 from harness.swarm.stopping import Stopping, take_interrupts
 from harness.swarm.webui import WebGuard, check_port
 
@@ -105,7 +106,10 @@ def _end_single(node: Node) -> None:
 def _show(node: Node) -> None:
     if node.summary is not None and node.keeper is not None:
         # Locust's own --json owns stdout.
-        show_run(node.keeper, node.summary, sys.stderr if node.options.json else sys.stdout)
+        file = sys.stderr if node.options.json else sys.stdout
+        show_run(node.keeper, node.summary, file)
+        if node.search is not None:
+            show_search(node.search.to_plain(), file)
 
 
 def _give_up(node: Node, error: UsageError) -> NoReturn:

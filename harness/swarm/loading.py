@@ -20,6 +20,8 @@ from harness.load.prompts import Prompt
 from harness.load.replay import ReplayError, read_orders
 from harness.load.settings import Settings, UsageError
 from harness.swarm.options import LINES
+from harness.swarm.searching import RATE_UNIT
+from harness.swarm.shaping import is_capacity
 from harness.swarm.values import at_least, choice, near
 
 _PREFIX = re.compile(r"([0-9]{1,9})(?::([0-9]{1,4}))?")
@@ -76,10 +78,9 @@ def open_load(options: Namespace) -> OpenLoad:
             raise UsageError(f"--replay-file: {error}") from None
     elif options.replay_file:
         raise UsageError("--replay-file needs --arrivals replay")
-    users = users_for(rate, options.num_users)
     return OpenLoad(
         kind=kind,
-        rate_per_user=1.0 if rate is None else rate / users,
+        rate_per_user=_rate_per_user(rate, options),
         max_in_flight=at_least(options.max_in_flight, 1, "--max-in-flight"),
         orders=orders,
         speed=options.speed,
@@ -97,6 +98,12 @@ def rate_of(text: str) -> float | None:
     if not 0.0 < rate <= 100_000.0:
         raise UsageError(f"--rate: expected requests per second above 0, got {text}")
     return rate
+
+
+def _rate_per_user(rate: float | None, options: Namespace) -> float:
+    if is_capacity(options.shape):
+        return RATE_UNIT
+    return 1.0 if rate is None else rate / users_for(rate, options.num_users)
 
 
 def users_for(rate: float | None, users: int | None) -> int:

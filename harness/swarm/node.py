@@ -20,12 +20,14 @@ from harness.observe.exporter import Exporter, ExporterError, serve
 from harness.observe.history import METRICS, History
 from harness.observe.results import ResultsError
 from harness.observe.state import Nodes, Observed, RunState
+from harness.observe.totals import Health
 from harness.swarm.classes import UserClasses
 from harness.swarm.configure import settings_of, simulator_plan
 from harness.swarm.ending import finish_run
 from harness.swarm.housekeeping import Housekeeper
 from harness.swarm.keeping import Keeper, check_results
 from harness.swarm.loading import rate_of, users_for
+from harness.swarm.searching import CapacityShape, Watched
 from harness.swarm.shaping import install_shape
 from harness.swarm.simulator import Simulator
 from harness.swarm.target import SIM
@@ -89,7 +91,7 @@ class Node:
         settings = self._settings(host, self._simulate() if host == SIM else None)
         if not self.options.no_preflight:
             settings = preflight(settings)
-        install_shape(self.environment, self.options.shape)
+        install_shape(self.environment, self.options, settings, Watched(self.open_streams, self._health))
         self._checked = settings, self._asked()
         return settings
 
@@ -128,6 +130,8 @@ class Node:
         self.summary = None
         self.run = Run(self.keeper.run, settings, self.aggregate, self.keeper, self._turned_out_simulated)
         self.run.on_over = self._over
+        if self.search is not None:
+            self.keeper.watch = self.search.add
         self._housekeeper.keeper = self.keeper
         self._classes.choose(settings, explicit=bool(self.options.protocols.strip()))
         self._drain_time(settings)
@@ -139,6 +143,7 @@ class Node:
             started_at=self.run.epoch + self.run.started,
             time_scale=settings.time_scale,
             on_stall=settings.on_stall,
+            threshold_s=settings.tolerance_s,
             limits=settings.profile.limits,
             keepalive=settings.profile.keepalive,
         )
@@ -158,7 +163,15 @@ class Node:
         if self._housekeeper.history is not None:
             self._housekeeper.history.close()
         self._classes.restore()
+        if self.search is not None:
+            self._end_search(self.search, self.keeper)
         return True
+
+    @property
+    def search(self) -> CapacityShape | None:
+        """The capacity search that drives the run, if one does."""
+        shape = self.environment.shape_class
+        return shape if isinstance(shape, CapacityShape) else None
 
     def open_streams(self) -> int:
         """Return how many streams of the run are open."""
@@ -168,6 +181,8 @@ class Node:
         """Return all numbers as they are now."""
         runner = self.environment.runner
         users = runner.user_count if runner is not None else 0
+        if self.search is not None and self.states:
+            self.states[-1].capacity_steps, self.states[-1].capacity_knee = self.search.gauges()
         return Observed(self.aggregate.snapshot(time.monotonic()), self.states, Nodes(users=users))
 
     # Helpers of the above.
@@ -215,6 +230,19 @@ class Node:
                 self.environment.process_exit_code = USAGE_EXIT
             gevent.spawn(runner.quit if self.options.headless else runner.stop)
         raise gevent.GreenletExit
+
+    def _health(self) -> Health:
+        """The counts of how well this process keeps up, so far in this run."""
+        assert self.run is not None
+        return self.aggregate.health(self.run.name)
+
+    def _end_search(self, search: CapacityShape, keeper: Keeper) -> None:
+        """Write what the search found, and let the process end with it."""
+        try:
+            keeper.folder.write_json("capacity.json", search.to_plain())
+        except ResultsError as error:
+            print(f"harness: {error}", file=sys.stderr, flush=True)
+        self.environment.process_exit_code = search.exit_code
 
     def _over(self, why: str) -> None:
         """Nothing more is to be asked: end the run as its run time would have."""

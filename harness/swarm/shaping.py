@@ -9,8 +9,14 @@ from __future__ import annotations
 from locust.env import Environment
 from locust.shape import LoadTestShape
 
-from harness.load.settings import UsageError
+import sys
+from argparse import Namespace
+
+from harness.load.settings import Settings, UsageError
 from harness.load.shapes import Shape, ShapeError, parse_shape
+from harness.observe.aggregate import MIN_THRESHOLD_S
+from harness.swarm.searching import CapacityShape, Watched, search_options, tolerance_of
+from harness.swarm.target import is_loopback
 
 Tick = tuple[int, float]
 
@@ -34,21 +40,47 @@ class PlannedShape(LoadTestShape):
         return load, float(max(1, change))
 
 
-def shape_of(text: str) -> LoadTestShape | None:
+def shape_of(options: Namespace, settings: Settings, watched: Watched) -> LoadTestShape | None:
     """Return the shape that ``--shape`` asks for; None without one. Raises `UsageError`."""
-    if not text.strip():
+    text = options.shape.strip()
+    if options.slo.strip() and not is_capacity(text):
+        raise UsageError("--slo belongs to --shape capacity (limits of a whole run go into --gates)")
+    if not text:
         return None
+    if is_capacity(text):
+        return _search(options, settings, watched)
     try:
         return PlannedShape(parse_shape(text))
     except ShapeError as error:
         raise UsageError(f"--shape: {error}") from None
 
 
-def install_shape(environment: Environment, text: str) -> None:
-    """Give *environment* the shape in *text*, and take away one that an earlier start asked for."""
-    shape = shape_of(text)
+def is_capacity(text: str) -> bool:
+    """Return whether the shape in *text* is the capacity search."""
+    return text.partition(":")[0].strip() == "capacity"
+
+
+def tolerated_lateness(options: Namespace) -> float:
+    """Return how late the generator may be, seconds: a capacity search has its own limits."""
+    if not is_capacity(options.shape):
+        return MIN_THRESHOLD_S
+    return tolerance_of(search_options(options.shape, options.slo).objectives)
+
+
+def _search(options: Namespace, settings: Settings, watched: Watched) -> CapacityShape:
+    chosen = search_options(options.shape, options.slo)
+    if settings.load.kind == "replay":
+        raise UsageError("--shape capacity needs a load that can grow: leave out --arrivals replay")
+    if chosen.last is None and settings.base_url and not is_loopback(settings.base_url):
+        raise UsageError("a capacity search against another machine needs a bound: pass to=N (--to N)")
+    return CapacityShape(chosen, watched, "rate" if settings.load.open else "users", sys.stderr)
+
+
+def install_shape(environment: Environment, options: Namespace, settings: Settings, watched: Watched) -> None:
+    """Give *environment* the shape that is asked for, and take away one that an earlier start asked for."""
+    shape = shape_of(options, settings, watched)
     if shape is not None:
         shape.runner = environment.runner
         environment.shape_class = shape
-    elif isinstance(environment.shape_class, PlannedShape):
+    elif isinstance(environment.shape_class, PlannedShape | CapacityShape):
         environment.shape_class = None
