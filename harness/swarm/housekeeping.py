@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,13 @@ class Housekeeper:
         self._greenlet: gevent.Greenlet[..., Any] | None = None
 
     def start(self) -> None:
-        """Begin, in a greenlet of its own."""
+        """Begin, in a greenlet of its own.
+
+        Everything that exists now is taken from the garbage collector for good: going through it once more
+        takes 20 ms and more, in the middle of a scrape or of the streams, and none of it is garbage.
+        """
+        gc.collect()
+        gc.freeze()
         self._greenlet = gevent.spawn(self._keep_house)
 
     def stop(self) -> None:
