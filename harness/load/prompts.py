@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,7 @@ def read_prompts(path: str) -> tuple[Prompt, ...]:
     Raises `PromptsError` for a file that cannot be read, holds no prompt, or has a wrong line.
     """
     try:
-        lines = Path(path).read_bytes().splitlines()
+        lines = Path(path).read_bytes().removeprefix(codecs.BOM_UTF8).splitlines()
     except OSError as error:
         raise PromptsError(f"cannot read prompts {path}: {error.strerror}") from None
     prompts = [

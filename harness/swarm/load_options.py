@@ -99,7 +99,7 @@ def _content(add: Add) -> None:
         "--abandon",
         default="",
         metavar="SHARE%@WHEN,…",
-        help="Users who leave early: 5%%@2s, 5%%@first-token, 5%%@first-token+20tokens.",
+        help="Users who leave early: 5%@2s, 5%@first-token, 5%@first-token+20tokens.",
     )
     add(
         "--scenarios",
@@ -130,5 +130,5 @@ def _bounds(add: Add, lines: type[Any]) -> None:
         action=lines,
         default="",
         metavar='"ttft p95 < 1s"',
-        help='With --shape capacity: what has to hold (repeatable), as in "error_rate < 1%%".',
+        help='With --shape capacity: what has to hold (repeatable), as in "error_rate < 1%".',
     )

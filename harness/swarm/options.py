@@ -53,10 +53,20 @@ def add_options(parser: LocustArgumentParser) -> None:
     add_load_options(_adder(parser), _JoinedLines)
 
 
+class _Text(str):
+    """A help text that is shown as it is: argparse would format it, and Locust's page would not."""
+
+    __slots__ = ()
+
+    def __mod__(self, _: Any) -> str:
+        return str(self)
+
+
 def _adder(parser: LocustArgumentParser) -> Callable[..., Any]:
     """Return what adds an option, with the environment variable that Locust's own would have."""
 
     def add(flag: str, **details: Any) -> None:
+        details["help"] = _Text(details["help"])
         parser.add_argument(flag, env_var=f"LOCUST_{flag[2:].replace('-', '_').upper()}", **details)
 
     return add

@@ -9,77 +9,89 @@ import gevent
 import pytest
 from gevent import select
 
+from harness.cli import main
+
 
 @pytest.fixture
-def probe(launch):
-    return lambda *arguments, **env: launch("probe", *arguments, **env)
+def probe(capsys, monkeypatch, tmp_path):
+    """Run the command in this process; return its exit code, what it printed, and its complaints."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("harness.commands.probe.take_interrupts", lambda: None)
+
+    def run(*arguments):
+        code = main(["probe", *arguments])
+        return code, *capsys.readouterr()
+
+    return run
 
 
-def lines(process):
-    return [json.loads(line) for line in process.out.splitlines()]
+def lines(text):
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def test_json_is_one_record_per_attempt_and_nothing_else(probe, gateway):
-    process = probe(gateway.url(), "--json", "--repeat", "3", "--header", "X-A=1")
+    code, out, err = probe(gateway.url(), "--json", "--repeat", "3", "--header", "X-A=1")
 
-    assert 0 == process.wait()
-    assert ["completed"] * 3 == [record["outcome"] for record in lines(process)]
-    assert {"harness.attempt/1"} == {record["schema"] for record in lines(process)}
-    assert 3 == len({record["request"] for record in lines(process)})
-    assert "" == process.err
+    assert (0, "") == (code, err)
+    assert ["completed"] * 3 == [record["outcome"] for record in lines(out)]
+    assert {"harness.attempt/1"} == {record["schema"] for record in lines(out)}
+    assert 3 == len({record["request"] for record in lines(out)})
     assert [("default", 256, "1")] * 3 == [
         (r["body"]["model"], r["body"]["max_tokens"], r["headers"]["x-a"]) for r in gateway.asked()
     ]
 
 
 def test_without_a_connection_there_is_a_record_too(probe, free_port):
-    process = probe(f"http://127.0.0.1:{free_port}", "--json", "--protocol", "messages")
+    code, out, _ = probe(f"http://127.0.0.1:{free_port}", "--json", "--protocol", "messages")
 
-    assert 10 == process.wait()
-    (record,) = lines(process)
-    assert ("connect_error", "messages", "generic") == (
-        record["outcome"],
-        record["protocol"],
-        record["gateway"],
-    )
+    assert 10 == code
+    (record,) = lines(out)
+    found = record["outcome"], record["protocol"], record["gateway"]
+    assert ("connect_error", "messages", "generic") == found
 
 
 @pytest.mark.parametrize(("how", "outcome"), [("503", "http_error"), ("html", "not_a_stream")])
 def test_every_other_outcome_is_exit_code_10(how, outcome, probe, gateway):
-    process = probe(gateway.url(how), "--json")
+    code, out, _ = probe(gateway.url(how), "--json")
 
-    assert 10 == process.wait()
-    assert [outcome] == [record["outcome"] for record in lines(process)]
+    assert (10, [outcome]) == (code, [record["outcome"] for record in lines(out)])
 
 
-def test_ctrl_c_leaves_a_record(probe, gateway, until):
-    process = probe(gateway.url("slow60"), "--json", "--repeat", "2")
+def test_ctrl_c_leaves_a_record(launch, gateway, until):
+    process = launch("probe", gateway.url("slow60"), "--json", "--repeat", "2")
     until(lambda: gateway.requests)
     gevent.sleep(0.3)
     process.signal(signal.SIGINT)
 
     assert 130 == process.wait()
-    assert [("aborted", 1)] == [(r["outcome"], r["progress"]["count"]) for r in lines(process)]
+    assert [("aborted", 1)] == [(r["outcome"], r["progress"]["count"]) for r in lines(process.out)]
     assert "" == process.err
 
 
 def test_a_body_of_ones_own_is_sent_as_it_is_and_says_what_to_expect(probe, gateway, tmp_path):
     """It names the model, and asks for no usage: this gateway sends it all the same."""
     (tmp_path / "body.json").write_text('{"model": "mine",  "stream": true, "messages": []}')
-    process = probe(gateway.url(), "--json", "--body", "body.json")
+    code, out, _ = probe(gateway.url(), "--json", "--body", "body.json")
 
-    assert 0 == process.wait()
+    assert 0 == code
     assert {"model": "mine", "stream": True, "messages": []} == gateway.asked()[0]["body"]
-    (record,) = lines(process)
+    (record,) = lines(out)
     assert ("mine", {"chat.usage_unrequested": 1}) == (record["model"], record["violations"])
 
 
-def test_the_key_is_sent_and_shown_nowhere(probe, gateway):
-    process = probe(gateway.url("401"), "--gateway", "hopbase", HOPBASE_API_KEY="sk-secret")
+def test_the_key_is_sent_and_shown_nowhere(probe, gateway, monkeypatch):
+    monkeypatch.setenv("HOPBASE_API_KEY", "sk-secret")
+    code, out, err = probe(gateway.url("401"), "--gateway", "hopbase")
 
-    assert 10 == process.wait()
+    assert 10 == code
     assert "Bearer sk-secret" == gateway.asked()[0]["headers"]["authorization"]
-    assert "sk-secret" not in process.out + process.err
+    assert "sk-secret" not in out + err
+
+
+def test_a_simulator_is_named_in_the_record(probe, gateway):
+    _, out, _ = probe(gateway.url("sim"), "--json")
+
+    assert [("sim:generic", True)] == [(r["gateway"], r["simulated"]) for r in lines(out)]
 
 
 WRONG = [
@@ -101,15 +113,10 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("arguments", "words"), WRONG)
-def test_wrong_usage_is_one_line_and_exit_code_2(arguments, words, tmp_path, monkeypatch, capsys):
-    from harness.cli import main
+def test_wrong_usage_is_one_line_and_exit_code_2(arguments, words, probe):
+    code, out, err = probe(*arguments)
 
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("harness.commands.probe.take_interrupts", lambda: None)
-
-    assert 2 == main(["probe", *arguments])
-    out, err = capsys.readouterr()
-    assert ("", 1) == (out, err.count("\n"))
+    assert (2, "", 1) == (code, out, err.count("\n"))
     assert words in err
 
 

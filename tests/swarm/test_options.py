@@ -1,6 +1,10 @@
 """The options outside the command line: files that Locust reads, the environment, lists."""
 
+from locust.argument_parser import get_empty_argument_parser
+
 import json
+
+from harness.swarm.options import add_options
 
 SHORT = ("--headless", "-t", "1s", "-u", "1", "--only-summary")
 ALL = {
@@ -65,3 +69,13 @@ def test_a_repeated_option_adds_and_the_command_line_wins_over_a_file(options):
     assert "a=1,b=2" == options("--tag", "a=1", "--tag", "b=2").tag
     assert "X-A=1, 2\nX-B=3" == options("--header", "X-A=1, 2", "--header", "X-B=3").header
     assert "a=1" == options("--tag", "a=1").tag  # parsed again, as Locust's page does: nothing stays
+
+
+def test_help_shows_a_percent_sign_as_one_on_the_command_line_and_in_the_page():
+    parser = get_empty_argument_parser(default_config_files=[])
+    add_options(parser)
+    shown = {name: action.help for name, action in parser.args_included_in_web_ui.items()}
+
+    assert "%%" not in parser.format_help()
+    assert [] == [name for name, text in shown.items() if "%%" in text]
+    assert all(text for text in shown.values())
