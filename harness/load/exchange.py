@@ -148,6 +148,7 @@ def open_session(
         on_bytes=on_bytes,
     )
     session.on_headers, session.on_event = on_headers, on_event
+    session.request = call.request
     return session
 
 

@@ -171,6 +171,10 @@ class Aggregate:
             run.totals.health.hub_waits += 1
             run.totals.health.hub_waits_late += seconds > run.threshold_s
 
+    def open_sessions(self) -> list[tuple[Labels, OpenStream]]:
+        """Return the sessions that are open now, with their labels."""
+        return list(self._open.values())
+
     def snapshot(self, now: float) -> dict[str, Any]:
         """Return all numbers as plain data, open streams as they are at *now* (monotonic seconds)."""
         live = open_streams(list(self._open.values()), now)

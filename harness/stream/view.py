@@ -17,6 +17,7 @@ class OpenStream:
     pace: Pace
     limits: Limits
     ended_at: float | None
+    request = ""  # whose attempt it is, if whoever opened it says so
 
     @property
     def ended(self) -> bool:

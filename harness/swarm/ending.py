@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 from harness.observe.results import ATTEMPTS, SUMMARY, ResultsError, read_records
@@ -14,17 +14,33 @@ from harness.observe.validity import judge
 from harness.swarm.keeping import Keeper
 
 
-def finish_run(keeper: Keeper, state: RunState, snapshot: Mapping[str, Any]) -> dict[str, Any]:
-    """Close the files, judge the run's validity, write `summary.json`, and return the summary."""
+def finish_run(
+    keeper: Keeper,
+    state: RunState,
+    snapshot: Mapping[str, Any],
+    dead_workers: Sequence[str] = (),
+    *,
+    tolerate: bool = False,
+) -> dict[str, Any]:
+    """Close the files, judge the run's validity, write `summary.json`, and return the summary.
+
+    With *tolerate* the loss of *dead_workers* is noted, and does not make the run invalid.
+    """
     keeper.close()
     totals = Snapshot.from_plain(snapshot).run(state.run)
     validity = judge(
-        totals.health, totals.conservation(), lost_records=keeper.lost, threshold_s=state.threshold_s
+        totals.health,
+        totals.conservation(),
+        lost_records=keeper.lost,
+        dead_workers=() if tolerate else dead_workers,
+        threshold_s=state.threshold_s,
     )
     state.valid, state.reasons = validity.valid, tuple(validity.reasons)
     notes: list[str] = []
     if keeper.attempts.error is not None:
         notes.append(f"{keeper.lost} records could not be written: {keeper.attempts.error}")
+    if tolerate and dead_workers:
+        notes.append(f"lost workers, tolerated: {', '.join(dead_workers)}")
     summary = build_summary(
         read_records(keeper.folder.path / ATTEMPTS, notes),
         state,

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import gevent
 import psutil
 
 from harness.observe.aggregate import Aggregate
 from harness.observe.history import History
-from harness.swarm.keeping import Keeper
 
 _EACH_S = 1.0
+
+
+class Flushable(Protocol):
+    """What holds records back for a moment."""
+
+    def flush(self) -> None:
+        """Hand them on."""
 
 
 class Housekeeper:
     """Hands written records to the system, and looks at this process's own load."""
 
     def __init__(self, aggregate: Aggregate) -> None:
-        self.keeper: Keeper | None = None
+        self.keeper: Flushable | None = None
         self.history: History | None = None
+        self.each_second: Callable[[], None] | None = None
         self._aggregate = aggregate
         self._process = psutil.Process()
         self._greenlet: gevent.Greenlet[..., Any] | None = None
@@ -52,6 +60,8 @@ class Housekeeper:
                 self.keeper.flush()
             if self.history is not None:
                 self.history.tick()
+            if self.each_second is not None:
+                self.each_second()
 
 
 def count_sockets() -> int | None:

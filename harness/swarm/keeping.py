@@ -9,7 +9,7 @@ import platform
 import tempfile
 import time
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from harness.observe.results import (
 )
 from harness.observe.timelines import TimelineLog
 from harness.stream import Attempt
+from harness.stream.record import from_json
 from harness.swarm.configure import tags_of
 
 logger = logging.getLogger(__name__)
@@ -75,6 +76,22 @@ class Keeper:
             self.watch(record)
         if content is not None and self.content is not None:
             self.content.append(msgspec.json.encode(content))
+
+    def take(self, line: Mapping[str, Any]) -> None:
+        """Keep what a worker sent: a record as JSON, its timeline if it has one, its content if kept."""
+        raw = line["record"].encode()
+        try:
+            record = from_json(raw)
+        except ValueError as error:
+            self.attempts.lose(str(error))
+            return
+        self.attempts.append(raw)
+        if line["timeline"] is not None:
+            self.timelines.add(record, lambda: line["timeline"])
+        if self.watch is not None:
+            self.watch(record)
+        if line["content"] is not None and self.content is not None:
+            self.content.append(msgspec.json.encode(line["content"]))
 
     def flush(self) -> None:
         """Hand what was taken to the operating system, so that a killed run loses at most the last second."""

@@ -6,7 +6,7 @@ import locust
 from locust.argument_parser import LocustArgumentParser
 from locust.env import Environment
 from locust.event import Events
-from locust.runners import MasterRunner, WorkerRunner
+from locust.runners import WorkerRunner
 
 import atexit
 import logging
@@ -20,7 +20,9 @@ from harness.swarm.node import USAGE_EXIT, Node
 from harness.swarm.options import add_options
 from harness.swarm.search_report import show_search
 from harness.swarm.stopping import Stopping, take_interrupts
+from harness.swarm.tab import Tab
 from harness.swarm.webui import WebGuard, check_port
+from harness.swarm.worker_node import WorkerNode
 
 INTERRUPTED_EXIT = 130
 
@@ -39,6 +41,7 @@ def listen(events: Events, node: Node, stopping: Stopping, *, show: bool = True)
 
     def test_stopping(**_: Any) -> None:
         stopping.announce()
+        node.drain_workers()
 
     def test_stop(**_: Any) -> None:
         # Headless, Locust prints its own tables after this: ours come last.
@@ -67,17 +70,17 @@ def _add_options(parser: LocustArgumentParser, **_: Any) -> None:
 
 def _init(environment: Environment, web_ui: Any = None, **_: Any) -> None:
     quiet_loggers()
-    node = Node(environment)
+    worker = environment.runner if isinstance(environment.runner, WorkerRunner) else None
+    node = Node(environment) if worker is None else WorkerNode(environment, worker)
     environment.harness = node  # type: ignore[attr-defined]
     stopping = Stopping(node)
     listen(environment.events, node, stopping)
     runner = environment.runner
     try:
-        if isinstance(runner, MasterRunner | WorkerRunner):
-            raise UsageError("a run is one process so far: leave out --master, --worker and --processes")
         if web_ui is not None:
             check_port(node.options.web_host, node.options.web_port)
             WebGuard(node, stopping).install(web_ui)
+            Tab(node).attach(web_ui)
         node.open()
     except UsageError as error:
         _give_up(node, error)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from locust.env import Environment
+from locust.runners import MasterRunner
 
 import sys
 import time
 from argparse import Namespace
+from dataclasses import asdict, dataclass
 from typing import Any, NoReturn
 
 import gevent
@@ -32,6 +34,7 @@ from harness.swarm.shaping import install_shape
 from harness.swarm.simulator import Simulator
 from harness.swarm.target import SIM
 from harness.swarm.values import at_least, duration
+from harness.swarm.workers import Line, MasterSide
 from harness.transport.hubclock import HubClock
 
 # What argparse uses for the same: the command line is wrong, nothing was tried.
@@ -39,6 +42,27 @@ USAGE_EXIT = 2
 
 # What Locust itself changes at a start; none of it needs another look at the gateway.
 _LOCUSTS_OWN = frozenset({"num_users", "spawn_rate", "run_time", "host", "user_classes"})
+
+
+@dataclass(frozen=True)
+class Orders:
+    """What the master decides for its workers; it travels with Locust's options."""
+
+    run: str = ""
+    simulator_url: str | None = None
+    simulated: bool = False
+
+    @classmethod
+    def of(cls, options: Namespace) -> Orders:
+        """Return the orders that came with *options*."""
+        return cls(**getattr(options, _ORDERS, {}))
+
+    def give(self, options: Namespace) -> None:
+        """Put the orders where Locust sends them along."""
+        setattr(options, _ORDERS, asdict(self))
+
+
+_ORDERS = "_harness_orders"
 
 
 class Node:
@@ -60,6 +84,12 @@ class Node:
         self._classes = UserClasses(environment)
         self._checked: tuple[Settings, object] | None = None
         self._housekeeper = Housekeeper(self.aggregate)
+        runner = environment.runner
+        self.workers = (
+            MasterSide(environment, runner, self._take) if isinstance(runner, MasterRunner) else None
+        )
+        if self.workers is not None:
+            self._housekeeper.each_second = self._watch_workers
 
     # The life of the process.
 
@@ -93,6 +123,7 @@ class Node:
             settings = preflight(settings)
         install_shape(self.environment, self.options, settings, Watched(self.open_streams, self._health))
         self._checked = settings, self._asked()
+        self._choose_users(settings)  # Locust's master asks for the classes before it says that a test starts
         return settings
 
     def check_edit(self) -> None:
@@ -133,8 +164,12 @@ class Node:
         if self.search is not None:
             self.keeper.watch = self.search.add
         self._housekeeper.keeper = self.keeper
-        self._classes.choose(settings, explicit=bool(self.options.protocols.strip()))
+        self._choose_users(settings)
         self._drain_time(settings)
+        if self.workers is not None:
+            self.workers.begin_run()
+            url = settings.base_url if self._classes.host() == SIM else None
+            Orders(self.run.name, url, settings.simulated).give(self.options)
         state = RunState(
             run=self.run.name,
             gateway=settings.gateway,
@@ -159,7 +194,10 @@ class Node:
             return False
         state = self.states[-1]
         state.ended_at = self.run.epoch + time.monotonic()
-        self.summary = finish_run(self.keeper, state, self.observe().snapshot)
+        dead = [] if self.workers is None else self.workers.dead()
+        self.summary = finish_run(
+            self.keeper, state, self.observe().snapshot, dead, tolerate=self.options.tolerate_worker_loss
+        )
         if self._housekeeper.history is not None:
             self._housekeeper.history.close()
         self._classes.restore()
@@ -183,9 +221,33 @@ class Node:
         users = runner.user_count if runner is not None else 0
         if self.search is not None and self.states:
             self.states[-1].capacity_steps, self.states[-1].capacity_knee = self.search.gauges()
-        return Observed(self.aggregate.snapshot(time.monotonic()), self.states, Nodes(users=users))
+        own = self.aggregate.snapshot(time.monotonic())
+        if self.workers is None:
+            return Observed(own, self.states, Nodes(users=users))
+        nodes = Nodes(users, self.workers.states(), self.workers.ages_s())
+        return Observed(self.workers.merged(own), self.states, nodes)
+
+    def drain_workers(self) -> None:
+        """Let every worker end its streams and send what it has; Locust's own end would throw it away."""
+        if self.workers is not None and self.is_on:
+            self.workers.drain()
 
     # Helpers of the above.
+
+    def _choose_users(self, settings: Settings) -> None:
+        self._classes.restore()
+        self._classes.choose(settings, explicit=bool(self.options.protocols.strip()))
+
+    def _take(self, line: Line) -> None:
+        """Keep what a worker sent."""
+        if self.keeper is not None:
+            self.keeper.take(line)
+
+    def _watch_workers(self) -> None:
+        assert self.workers is not None
+        if self.is_on:
+            for name in self.workers.watch():
+                print(f"harness: {name} is lost: its open streams are gone", file=sys.stderr, flush=True)
 
     def _offer_rate(self) -> None:
         """Let as many users start at once as ``--rate`` needs, where nobody said how many."""

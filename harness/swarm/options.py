@@ -243,6 +243,13 @@ def _run(parser: LocustArgumentParser) -> None:
         help="Where each run leaves its folder of records. Default: results.",
     )
     add(
+        "--tolerate-worker-loss",
+        action="store_true",
+        default=False,
+        include_in_web_ui=False,
+        help="A worker that dies does not make the run invalid.",
+    )
+    add(
         "--save-content",
         action="store_true",
         default=False,

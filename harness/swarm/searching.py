@@ -7,7 +7,11 @@ from locust.shape import LoadTestShape
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, Literal, TextIO
+from typing import Any, Literal
+
+from rich.console import Console
+from rich.control import Control
+from rich.segment import ControlType
 
 from harness.gateways import DurationError, parse_duration
 from harness.load.capacity import OPEN_RESOLUTION, RESOLUTION, Search, Step
@@ -30,6 +34,8 @@ _REPEATS = 2
 
 # What a search over a queue leaves behind has to drain before the next step says anything.
 _REST_S = 60.0
+
+_CLEAR_LINE = Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2))
 
 # A search over rates goes in tenths of a request per second: each of Locust's users then offers so much.
 RATE_UNIT = 0.1
@@ -120,7 +126,7 @@ class CapacityShape(LoadTestShape):
         options: SearchOptions,
         watched: Watched,
         unit: Literal["users", "rate"],
-        progress: TextIO | None = None,
+        progress: Console | None = None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.options = options
@@ -251,19 +257,19 @@ class CapacityShape(LoadTestShape):
     # What it says.
 
     def _report_progress(self, step: Step, now: float) -> None:
-        if self._progress is not None and self._progress.isatty():
-            settling = " settling" if now < step.counted_from else ""
-            self._progress.write(
-                f"\r\x1b[Kstep {step.number} ({step.phase}) {_loads(step, self.unit)}{settling}: "
-                f"{step.requests} requests, {now - step.began:.0f} s"
+        if self._progress is not None and self._progress.is_terminal:
+            settling = ", settling" if now < step.counted_from else ""
+            self._progress.control(_CLEAR_LINE)
+            self._progress.print(
+                f"step {step.number} ({step.phase}): {_loads(step, self.unit)}{settling}, "
+                f"{step.requests} requests, {now - step.began:.0f} s",
+                end="\r",
             )
-            self._progress.flush()
 
     def _say(self, words: str) -> None:
-        if self._progress is not None:
-            clear = "\r\x1b[K" if self._progress.isatty() else ""
-            self._progress.write(f"{clear}capacity: {words}\n")
-            self._progress.flush()
+        if self._progress is not None and self._progress.is_terminal:
+            self._progress.control(_CLEAR_LINE)
+            self._progress.print(words)
 
     @property
     def exit_code(self) -> int:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from locust.env import Environment
 from locust.shape import LoadTestShape
 
-import sys
 from argparse import Namespace
+
+from rich.console import Console
 
 from harness.load.settings import Settings, UsageError
 from harness.load.shapes import Shape, ShapeError, parse_shape
@@ -73,7 +74,7 @@ def _search(options: Namespace, settings: Settings, watched: Watched) -> Capacit
         raise UsageError("--shape capacity needs a load that can grow: leave out --arrivals replay")
     if chosen.last is None and settings.base_url and not is_loopback(settings.base_url):
         raise UsageError("a capacity search against another machine needs a bound: pass to=N (--to N)")
-    return CapacityShape(chosen, watched, "rate" if settings.load.open else "users", sys.stderr)
+    return CapacityShape(chosen, watched, "rate" if settings.load.open else "users", Console(stderr=True))
 
 
 def install_shape(environment: Environment, options: Namespace, settings: Settings, watched: Watched) -> None:
