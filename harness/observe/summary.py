@@ -15,6 +15,7 @@ from harness.observe.buckets import Histogram
 from harness.observe.families import INTER_TOKEN
 from harness.observe.groups import Group
 from harness.observe.quantiles import P99_NEEDS
+from harness.observe.recoveries import Recoveries, arrivals
 from harness.observe.state import RunState
 from harness.observe.totals import Totals
 from harness.observe.watch import Watch, whole_seconds
@@ -98,6 +99,7 @@ class _Seen:
         self.watch = Watch() if watch else None
         self._request_outcomes: Counter[str] = Counter()
         self._retry_outcomes: Counter[str] = Counter()
+        self._recoveries = Recoveries()
         self._waiting: set[str] = set()  # requests whose last line so far says that another follows
         self._failures: Counter[tuple[str, ...]] = Counter()
         self._failures_warmup: Counter[tuple[str, ...]] = Counter()
@@ -131,6 +133,7 @@ class _Seen:
         if summary:
             self._request_outcomes[summary.outcome] += 1
             self._retry_outcomes[summary.retry_outcome or "none"] += 1
+            self._recoveries.add(record, summary)
         else:
             self._request_outcomes[record.outcome] += 1
 
@@ -150,7 +153,13 @@ class _Seen:
             "ended": sum(outcomes.values()),
             "outcomes": {name: outcomes[name] for name in OUTCOMES if outcomes[name]},
             "retry_outcomes": dict(self._retry_outcomes.most_common()),
+            "recovered": self._recoveries.to_plain(),
+            "arrivals": None if totals is None else arrivals(totals),
         }
+
+    def notes(self) -> list[str]:
+        """Return what is worth a sentence about retries."""
+        return self._recoveries.notes()
 
     def failures(self) -> list[dict[str, Any]]:
         """Return the kinds of failure, most frequent first, each with one stream as an example."""
@@ -197,6 +206,7 @@ def _notes(run: RunState, seen: _Seen, totals: Totals | None) -> list[str]:
             f"run shorter than its own stall limit ({whole_seconds(longest)}): a stream that hung may have "
             "been cut before that could be told"
         )
+    notes += seen.notes()
     streams = sum(seen.all.outcomes.values())
     if not streams and seen.warmup:
         notes.append("every stream fell into the warm-up: no percentiles (shorten --warmup or run longer)")

@@ -206,7 +206,21 @@ def test_requests_are_counted_once_and_one_stopped_before_its_retry_is_aborted(r
         "ended": 3,
         "outcomes": {"completed": 2, "aborted": 1},
         "retry_outcomes": {"not_needed": 1, "recovered": 1},
+        "recovered": {  # the last attempt took 1 s of 2
+            "requests": 1,
+            "extra_p50_s": 1.0,
+            "extra_p95_s": 1.0,
+            "extra_max_s": 1.0,
+            "extra_total_s": 1.0,
+            "wasted_tokens": 17,
+            "wasted_counted_by": "usage",
+        },
+        "arrivals": None,
     }
+    assert (
+        "1 requests failed first and were recovered: 1.00 s later in the median, 1.00 s at most, "
+        "17 tokens thrown away"
+    ) in summary["notes"]
     assert summary["totals"]["retries"] == {"cut": 2}
     assert summary["totals"]["tokens"]["wasted"] == 17
 
