@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "gate": "judge a finished run against a gate file",
     "baseline": "keep the numbers that relative gates compare with",
     "compare": "compare two gateways, models or builds",
+    "report": "finished runs as one HTML page that opens offline",
     "show": "look into a finished run: failed and slow streams, one stream's timeline",
 }
 

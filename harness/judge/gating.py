@@ -80,6 +80,10 @@ def _by_interval(gate: Gate, estimate: Estimate) -> Result:
     if estimate.low is None or estimate.high is None:
         reason = f"{estimate.n:,} values are too few for an interval of {gate.stat}"
         return undecided(gate, reason, estimate)
+    if math.isinf(estimate.low) and gate.wants_low:
+        return failed(
+            gate, f"never reached: {_share_lost(estimate)} failed before it, wanted {limit}", estimate
+        )
     kind, sure = gate.about.kind, f"{100 * gate.confidence:g} %"
     low, high = format_value(estimate.low, kind), format_value(estimate.high, kind)
     said = f"between {low} and {high} ({sure}), wanted {limit}"

@@ -32,12 +32,14 @@ def why_invalid(facts: RunFacts, evidence: Evidence, beyond_s: float, torn: bool
     off.
     """
     reasons = []
-    recount = not facts.summary or beyond_s > MIN_THRESHOLD_S
     validity = facts.summary.get("validity", {})
+    told_s = validity.get("threshold_s", MIN_THRESHOLD_S)
+    # What was counted as it happened, with this very threshold, is exact; records give an upper limit only.
+    recount = not facts.summary or abs(beyond_s - told_s) > 1e-9
     if validity.get("valid") is False:
         told = zip(validity.get("codes", []), validity.get("reasons", []), strict=False)
         reasons += [Reason(code, text) for code, text in told if not (recount and code in _RECOUNTED)]
-    if recount:
+    if recount and not (validity.get("valid") is True and beyond_s > told_s):
         reasons += _recounted(evidence, beyond_s)
     reasons += _records(facts, evidence, torn)
     return reasons

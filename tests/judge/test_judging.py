@@ -311,6 +311,28 @@ def test_uncertain_arrivals_are_judged_by_the_tightest_limit(folder, record):
     assert ("invalid", "uncertain") == (tight.word, tight.invalid[0].text)
 
 
+@pytest.mark.parametrize(
+    ("told", "said_s", "word"),
+    [
+        # counted as it happened with this gate file's own threshold (75 ms): exact, so it stands
+        (True, 0.075, "pass"),
+        (False, 0.075, "invalid"),
+        # counted with a finer one: what held there holds here
+        (True, 0.005, "pass"),
+        # counted with a coarser one: the records have to be asked, and they say 100 ms
+        (True, 0.5, "invalid"),
+    ],
+)
+def test_the_runs_own_count_stands_where_it_was_made_with_the_same_threshold(
+    told, said_s, word, folder, record
+):
+    said = {"valid": told, "reasons": [] if told else ["x"], "codes": [] if told else ["uncertain_events"]}
+    records = [record(i, uncertain_events=14 * (i == 0), uncertain_max_s=0.1) for i in range(100)]
+    run = folder.run(records, summary={"validity": {**said, "threshold_s": said_s}})
+
+    assert word == judge_run(run, folder.gates({})).word
+
+
 def test_without_a_summary_the_records_are_asked(folder, record):
     late = [record(i, scheduled_at=1_000_000.0 + i / 10 - 0.2 * (i < 3)) for i in range(100)]
     uncertain = [record(i, uncertain_events=3, uncertain_max_s=0.2) for i in range(100)]
