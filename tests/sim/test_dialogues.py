@@ -168,3 +168,13 @@ def test_the_token_limit_is_told_as_each_protocol_does(make_script):
     assert ("response.incomplete", "max_output_tokens") == (
         ends[1][-1][0], ends[1][-1][1]["response"]["incomplete_details"]["reason"])  # fmt: skip
     assert "max_tokens" == ends[2][-2][1]["delta"]["stop_reason"]
+
+
+def test_the_blocks_of_a_message_are_counted_from_nought(make_script):
+    seen = events(FAULTS["reasoning"].plan(make_script("messages", count=4)))
+    places = [(name, data["index"]) for name, data in seen if "index" in data]
+
+    assert [
+        ("content_block_start", 0), *[("content_block_delta", 0)] * 3, ("content_block_stop", 0),
+        ("content_block_start", 1), *[("content_block_delta", 1)] * 2, ("content_block_stop", 1),
+    ] == places  # fmt: skip
