@@ -1,5 +1,6 @@
 # The harness as an image: `docker build -t harness .`, then `docker run harness --help`.
 # As a base for CI jobs that bring a shell of their own, clear the entry point: `docker run --entrypoint sh harness -c …`.
+# What takes Locust's arguments and nothing else (Locust's Kubernetes operator): `docker build --target locust .`.
 
 FROM python:3.13.1-slim-bookworm AS build
 WORKDIR /src
@@ -15,7 +16,7 @@ COPY harness harness
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /tmp/wheel . \
  && /opt/harness/bin/pip install --no-deps /tmp/wheel/*.whl
 
-FROM python:3.13.1-slim-bookworm
+FROM python:3.13.1-slim-bookworm AS runtime
 # A number, so that Kubernetes can tell that it is not root.
 RUN useradd --uid 10001 --create-home harness \
  && mkdir /results && chown harness:harness /results
@@ -27,5 +28,10 @@ WORKDIR /home/harness
 VOLUME /results
 # Locust's web UI, its workers, the metrics, the simulated gateway.
 EXPOSE 8089 5557 9646 8000
+
+FROM runtime AS locust
+ENTRYPOINT ["harness", "run"]
+
+FROM runtime
 ENTRYPOINT ["harness"]
 CMD ["--help"]

@@ -116,7 +116,7 @@ def test_nobody_is_root_and_every_service_is_probed_without_curl(name):
 
 def test_images_are_pinned():
     images = [service["image"] for name, service in SERVICES.items() if name not in OURS]
-    images += re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
+    images += re.findall(r"^FROM (\S+:\S+)", DOCKERFILE, re.MULTILINE)
 
     assert len(images) == 4
     for image in images:

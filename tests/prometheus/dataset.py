@@ -23,7 +23,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.gateways.profile import Keepalive
-from harness.observe import families as f
 from harness.observe.aggregate import Aggregate
 from harness.observe.labels import Labels
 from harness.observe.openmetrics import Backfill
@@ -256,11 +255,7 @@ def make() -> Dataset:
 
 def look(aggregate: Aggregate, states: list[RunState], now: float, second: int) -> Observed:
     """What a scrape would see, with the capacity search's steps: 4 and 8 requests/s held, 16 did not."""
+    steps = ((1, 4.0, 4.0), (2, 8.0, 7.9), (3, 16.0, 9.0))
+    states[-1].capacity_steps, states[-1].capacity_knee = steps[: 1 + second // 60], (2, 8.0)
     snapshot = aggregate.snapshot(now)
-    base = [states[-1].run, "all", states[-1].gateway, "all", "all"]
-    steps = [("1", 4.0, 4.0), ("2", 8.0, 7.9), ("3", 16.0, 9.0)][: 1 + second // 60]
-    gauges = snapshot["gauges"]
-    gauges[f.CAPACITY_LOAD.name] = [[[*base, step], load] for step, load, _ in steps]
-    gauges[f.CAPACITY_GOODPUT.name] = [[[*base, step], goodput] for step, _, goodput in steps]
-    gauges[f.CAPACITY_KNEE.name] = [[[*base, "2"], 8.0]]
     return Observed(snapshot, states, Nodes(60, {"running": 2, "missing": 0}, {"w1": 0.5, "w2": 1.5}))
