@@ -110,29 +110,31 @@ def _csv_rows(path: str, text: str) -> Iterator[tuple[int, Row]]:
 def _orders(
     path: str, rows: Iterable[tuple[int, Row]], named: Mapping[str, str], unit_s: float
 ) -> Iterator[Order]:
-    places: dict[str, str] | None = None
+    unseen = dict(named)
+    columns: Iterable[str] = ()
     for number, row in rows:
-        if places is None:
-            places = _places(path, row, named)
+        columns = columns or row
         try:
-            yield _order(row, places, unit_s)
+            yield _order(row, _places(row, named), unit_s)
         except ReplayError as error:
             raise ReplayError(f"{path}, line {number}: {error}") from None
+        unseen = {name: column for name, column in unseen.items() if column not in row}
+    if unseen and columns:
+        name, column = next(iter(unseen.items()))
+        raise ReplayError(f"{path} has no column {column!r} for {name} (it has: {', '.join(columns)})")
 
 
-def _places(path: str, row: Row, named: Mapping[str, str]) -> dict[str, str]:
-    """Return where each column stands, judged by the first row."""
-    for name, column in named.items():
-        if column not in row:
-            raise ReplayError(f"{path} has no column {column!r} for {name} (it has: {', '.join(row)})")
+def _places(row: Row, named: Mapping[str, str]) -> dict[str, str]:
+    """Return where each column stands; lines of JSON may differ in what they have."""
     places = {
         name: found
         for name, candidates in COLUMNS.items()
         if (found := named.get(name) or next((c for c in candidates if c in row), None))
     }
-    if "time" not in places:
+    if places.get("time") not in row:
+        given = f" {places['time']!r}" if "time" in places else ""
         raise ReplayError(
-            f"{path} has no time column (it has: {', '.join(row)}): name it with --replay-columns time=NAME"
+            f"no time column{given} (it has: {', '.join(row)}): name it with --replay-columns time=NAME"
         )
     return places
 
