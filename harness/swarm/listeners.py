@@ -44,13 +44,20 @@ def listen(events: Events, node: Node, stopping: Stopping, *, show: bool = True)
         node.drain_workers()
 
     def test_stop(**_: Any) -> None:
+        if not node.end_run():
+            return
+        if node.gating is not None:
+            node.gating.end_run()
         # Headless, Locust prints its own tables after this: ours come last.
-        if node.end_run() and show and not node.options.headless:
+        if show and not node.options.headless:
             _show(node)
 
     def quitting(**_: Any) -> None:
-        if node.environment.runner is not None:
-            stopping.leave()
+        if node.environment.runner is None:
+            return
+        stopping.leave()
+        if node.gating is not None:
+            node.environment.process_exit_code = node.gating.exit_code()
 
     def quit_(**_: Any) -> None:
         if show and node.options.headless:
@@ -113,6 +120,8 @@ def _show(node: Node) -> None:
         show_run(node.keeper, node.summary, file)
         if node.search is not None:
             show_search(node.search.to_plain(), file)
+        if node.gating is not None:
+            node.gating.show(file)
 
 
 def _give_up(node: Node, error: UsageError) -> NoReturn:
@@ -121,4 +130,4 @@ def _give_up(node: Node, error: UsageError) -> NoReturn:
     if not isinstance(node.environment.runner, WorkerRunner):  # or --processes would say it once per process
         print(f"harness: {error}", file=sys.stderr, flush=True)
     node.close()
-    sys.exit(USAGE_EXIT)
+    sys.exit(getattr(error, "exit_code", USAGE_EXIT))

@@ -8,7 +8,7 @@ from locust.runners import MasterRunner
 import sys
 import time
 from argparse import Namespace
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NoReturn
 
 import gevent
@@ -26,6 +26,7 @@ from harness.observe.totals import Health
 from harness.swarm.classes import UserClasses
 from harness.swarm.configure import settings_of, simulator_plan
 from harness.swarm.ending import finish_run
+from harness.swarm.gating import Gating, gates_of, tolerance_of
 from harness.swarm.housekeeping import Housekeeper
 from harness.swarm.keeping import Keeper, check_results
 from harness.swarm.loading import rate_of, users_for
@@ -80,6 +81,8 @@ class Node:
         self.keeper: Keeper | None = None
         self.summary: dict[str, Any] | None = None
         self.hurried = False  # who ends the process does not want to wait for a last scrape
+        self.gating: Gating | None = None
+        self._tolerance_s = 0.0
         self._stop_timeout = environment.stop_timeout
         self._classes = UserClasses(environment)
         self._checked: tuple[Settings, object] | None = None
@@ -102,6 +105,10 @@ class Node:
         at_least(options.metrics_port, 0, "--metrics-port")
         if options.sim_truth and host != SIM and (host or starts_alone):
             raise UsageError("--sim-truth belongs to the simulated gateway: pass --host sim")
+        gates = gates_of(options)
+        if gates is not None:
+            self.gating = Gating(self, gates)
+            self._tolerance_s = tolerance_of(gates)
         if host or starts_alone:
             self._settings(host)
             self._offer_rate()
@@ -160,9 +167,11 @@ class Node:
             self._refuse(str(error))
         self.summary = None
         self.run = Run(self.keeper.run, settings, self.aggregate, self.keeper, self._turned_out_simulated)
-        self.run.on_over = self._over
+        self.run.on_over = self.end_early
         if self.search is not None:
             self.keeper.watch = self.search.add
+        if self.gating is not None:
+            self.gating.begin_run()
         self._housekeeper.keeper = self.keeper
         self._choose_users(settings)
         self._drain_time(settings)
@@ -259,7 +268,8 @@ class Node:
 
     def _settings(self, host: str | None, simulator_url: str | None = None) -> Settings:
         check_results(self.options.results)
-        return settings_of(self.options, host, simulator_url, self._classes.built_in())
+        settings = settings_of(self.options, host, simulator_url, self._classes.built_in())
+        return replace(settings, tolerance_s=max(settings.tolerance_s, self._tolerance_s))
 
     def _simulate(self) -> str:
         return self.simulator.ensure(simulator_plan(self.options))
@@ -306,7 +316,7 @@ class Node:
             print(f"harness: {error}", file=sys.stderr, flush=True)
         self.environment.process_exit_code = search.exit_code
 
-    def _over(self, why: str) -> None:
+    def end_early(self, why: str) -> None:
         """Nothing more is to be asked: end the run as its run time would have."""
         print(f"harness: {why}; the run ends", file=sys.stderr, flush=True)
         runner = self.environment.runner

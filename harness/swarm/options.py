@@ -243,6 +243,41 @@ def _run(parser: LocustArgumentParser) -> None:
         help="Where each run leaves its folder of records. Default: results.",
     )
     add(
+        "--gates",
+        default="",
+        metavar="FILE",
+        include_in_web_ui=False,
+        help="Judge the run by this gate file; its verdict decides the exit code.",
+    )
+    add(
+        "--baseline",
+        default="",
+        metavar="FILE",
+        include_in_web_ui=False,
+        help="With --gates: what relative gates compare with, instead of what the file names.",
+    )
+    add(
+        "--machine-class",
+        default="",
+        metavar="NAME",
+        include_in_web_ui=False,
+        help="With --gates: which baselines hold here. Default: from CPU model and usable cores.",
+    )
+    add(
+        "--retry-invalid",
+        action="store_true",
+        default=False,
+        include_in_web_ui=False,
+        help="With --gates, headless: run once more if the run is invalid.",
+    )
+    add(
+        "--confirm",
+        action="store_true",
+        default=False,
+        include_in_web_ui=False,
+        help="With --gates, headless: a regression counts only if a second run shows it too.",
+    )
+    add(
         "--tolerate-worker-loss",
         action="store_true",
         default=False,

@@ -1,0 +1,190 @@
+"""Gates at the end of a Locust run: the same verdict as ``harness gate``, and it decides the exit code.
+
+A run that is hopeless ends early (`abort`), an invalid one may be run once more (``--retry-invalid``), and
+a regression has to show itself twice (``--confirm``) before it counts. A rerun is a process of its own:
+Locust's runner ends with its run.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import gevent
+
+from harness.judge.abort import AbortWatch, Stop
+from harness.judge.baseline import BaselineError
+from harness.judge.confirming import confirm
+from harness.judge.gatefile import GateFileError, read_gates
+from harness.judge.gates import Gates
+from harness.judge.judging import judge_run
+from harness.judge.outputs import tell_github, write_outputs
+from harness.judge.show import print_verdict
+from harness.judge.trust import threshold_s
+from harness.judge.verdict import EXIT_GATES_WRONG, EXIT_INVALID, Verdict
+from harness.load.settings import UsageError
+from harness.observe.results import ResultsError, find_results
+from harness.stream import Attempt
+
+if TYPE_CHECKING:
+    from harness.swarm.node import Node
+
+_LOOK_S = 2.0
+
+# Set for a rerun, which must not start another.
+_RERUN = "HARNESS_RERUN"
+
+
+class WrongGatesError(UsageError):
+    """The gate file cannot be used; the message names file, line and the nearest right word."""
+
+    exit_code = EXIT_GATES_WRONG
+
+
+def gates_of(options: Namespace) -> Gates | None:
+    """Return the gates of ``--gates``, None without. Raises `WrongGatesError`."""
+    if not options.gates:
+        if options.baseline or options.retry_invalid or options.confirm:
+            raise UsageError("--baseline, --retry-invalid and --confirm belong to --gates FILE")
+        return None
+    try:
+        return read_gates(options.gates)
+    except GateFileError as error:
+        raise WrongGatesError(str(error)) from None
+
+
+def tolerance_of(gates: Gates | None) -> float:
+    """Return by how many seconds a time may be off: 5 ms, or 5 % of the tightest limit among *gates*."""
+    return 0.0 if gates is None else threshold_s(gates)
+
+
+class Gating:
+    """Watches the runs of *node* and judges them by *gates*."""
+
+    def __init__(self, node: Node, gates: Gates) -> None:
+        self._node = node
+        self._gates = gates
+        self._watch: AbortWatch | None = None
+        self._stopped: Stop | None = None
+        self._looker: gevent.Greenlet[..., object] | None = None
+        self._files: list[Path] = []
+        self.verdict: Verdict | None = None
+
+    def begin_run(self) -> None:
+        """Begin to watch a run that has just begun."""
+        self.verdict = self._stopped = None
+        watch = AbortWatch(self._gates, time.monotonic)
+        keeper = self._node.keeper
+        if watch.watches and keeper is not None:
+            self._watch = watch
+            before = keeper.watch
+
+            def both(record: Attempt) -> None:
+                watch.add(record)
+                if before is not None:
+                    before(record)
+
+            keeper.watch = both
+            self._looker = gevent.spawn(self._look)
+
+    def end_run(self) -> Verdict | None:
+        """Judge the run that has just ended; the files are written and the verdict is printed."""
+        if self._looker is not None:
+            self._looker.kill()
+        node = self._node
+        if node.keeper is None or node.summary is None:
+            return None
+        folder = node.keeper.folder.path
+        stopped = None if self._stopped is None else (self._stopped.gate_id, self._stopped.reason)
+        self.verdict = self._judge(folder, stopped)
+        if self.verdict is not None:
+            self._write(folder, self.verdict)
+        return self.verdict
+
+    def show(self, file: TextIO) -> None:
+        """Print the verdict to *file*; on GitHub its log lines too."""
+        if self.verdict is not None:
+            print_verdict(self.verdict, [str(path) for path in self._files], file)
+            try:
+                for line in tell_github(self.verdict):
+                    print(line, file=file)
+            except ResultsError as error:
+                _say(str(error))
+
+    def exit_code(self) -> int:
+        """Return the exit code that the verdict asks for, after a rerun if one was asked for and is due."""
+        verdict, options = self.verdict, self._node.options
+        if verdict is None:
+            return EXIT_INVALID
+        again = (options.retry_invalid and verdict.invalid) or (options.confirm and verdict.regressed)
+        if not again or os.environ.get(_RERUN) or not options.headless:
+            return verdict.exit_code
+        why = "the run is invalid" if verdict.invalid else "a regression has to show itself twice"
+        _say(f"{why}: running once more")
+        self._node.close()  # the rerun needs the port
+        code = subprocess.run(
+            [sys.executable, "-m", "harness", "run", *sys.argv[1:]],
+            env={**os.environ, _RERUN: "1"},
+            check=False,
+        ).returncode
+        if verdict.invalid:
+            return code
+        second = self._judge(find_results(options.results), None)
+        if second is None:
+            return verdict.exit_code
+        confirmed = confirm(verdict, second)
+        self._write(verdict.folder, confirmed)
+        return confirmed.exit_code
+
+    def _judge(self, folder: Path, stopped: tuple[str, str] | None) -> Verdict | None:
+        options = self._node.options
+        try:
+            return judge_run(
+                folder,
+                self._gates,
+                options.baseline or None,
+                machine_class=options.machine_class or None,
+                stopped=stopped,
+            )
+        except (BaselineError, ResultsError) as error:
+            _say(str(error))
+            return None
+
+    def _write(self, folder: Path, verdict: Verdict) -> None:
+        self.verdict = verdict
+        try:
+            self._files = write_outputs(folder, verdict)
+        except ResultsError as error:
+            _say(str(error))
+
+    def _look(self) -> None:
+        """Ask every two seconds whether the run is hopeless."""
+        watch = self._watch
+        assert watch is not None
+        while True:
+            gevent.sleep(_LOOK_S)
+            self._stopped = watch.check(self._waiting())
+            if self._stopped is not None:
+                self._node.end_early(f"gate {self._stopped.reason}")
+                return
+
+    def _waiting(self) -> list[tuple[tuple[str, str, str, str], float]]:
+        """The streams that have no token yet, and for how long."""
+        now = time.monotonic()
+        return [
+            (
+                (labels.protocol, labels.gateway, labels.scenario, labels.model),
+                now - (session.t0 or session.opened),
+            )
+            for labels, session in self._node.aggregate.open_sessions()
+            if session.last_progress is None
+        ]
+
+
+def _say(words: str) -> None:
+    print(f"harness: {words}", file=sys.stderr, flush=True)
