@@ -67,7 +67,7 @@ class Server(httpx.BaseTransport, httpx2.BaseTransport):
 @pytest.fixture
 def waits(monkeypatch):
     """What the SDKs slept, instead of sleeping."""
-    slept = []
+    slept: list[float] = []
     monkeypatch.setattr(time, "sleep", slept.append)
     return slept
 
