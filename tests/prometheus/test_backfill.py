@@ -257,3 +257,45 @@ def test_a_runs_beginning_and_end_are_marked(backfilled):
 
     shown = {m["name"]: backfilled.number(expand(m["expr"], {**ALL, "run": "r1"}), END + 20) for m in marks}
     assert shown == {"Run start": T1 * 1000, "Run end": END * 1000}
+
+
+def test_what_never_happened_is_zero_and_not_missing(backfilled):
+    """No error event of chat ever made a series; the share of them is 0 %, not "no data"."""
+    chat = {**R1, "protocol": "chat"}
+    columns = [
+        o["matcher"]["options"] for o in panel("comparison", "Whole runs by $by")["fieldConfig"]["overrides"]
+    ]
+    shares = ask(
+        backfilled,
+        "comparison",
+        "Whole runs by $by",
+        T2 + SECONDS,
+        {**BOTH, "protocol": "chat"},
+        columns.index("Errors in streams"),
+    )
+
+    assert shares == {"r1": 0, "r2": 0}
+    assert ask(backfilled, "overview", "Errors in streams", values=chat) == 0
+    assert ask(backfilled, "errors", "Tokens wasted", values=chat) == 0
+    assert ask(backfilled, "errors", "HTTP errors", values=chat) == 0
+
+
+@pytest.mark.parametrize(
+    ("chosen", "requests"),
+    [
+        ({"protocol": "chat"}, 200),
+        ({"protocol": "chat|messages"}, 400),
+        ({"run": "r1|r2"}, 600),  # r2 had not begun
+        ({"model": "m1"}, 600),
+        ({"gateway": "sim:hopbase"}, 600),
+    ],
+)
+def test_variables_choose(backfilled, chosen, requests):
+    assert ask(backfilled, "overview", "Requests", values={**R1, **chosen}) == requests
+
+
+@pytest.mark.parametrize(
+    "chosen", [{"run": ""}, {"run": "r3"}, {"protocol": "x"}, {"gateway": "hopbase"}, {"model": "m2"}]
+)
+def test_what_is_not_there_is_not_shown(backfilled, chosen):
+    assert ask(backfilled, "overview", "Requests", values={**R1, **chosen}) == {}
