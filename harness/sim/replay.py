@@ -2,7 +2,8 @@
 
 Reads the same files as `harness read`, with a reader of its own: raw bytes of a body, lines with a time
 before each, and our timelines. Every request gets the capture whatever it asks for; the bytes are the
-captured ones, without keepalives of our own. Durations are multiplied by the time scale, as all that the simulator plays.
+captured ones, without keepalives of our own. Durations are multiplied by the time scale, as all that the
+simulator plays.
 """
 
 from __future__ import annotations

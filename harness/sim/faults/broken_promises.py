@@ -130,17 +130,20 @@ def text_elsewhere(script: Script) -> Plan:
 
 @fault("usage-first", "a healthy answer whose token counts come before its finish reason")
 def usage_first(script: Script) -> Plan:
-    held: tuple[float, int, bytes] | None = None
+    held: Step | None = None
     for step in script.whole():
         payload = _payload(step[2]) if step[1] == EVENT else None
         choices = (payload or {}).get("choices")
         if choices and choices[0].get("finish_reason"):
             held = step
             continue
-        yield step
-        if held is not None:
+        counts = held is not None and payload is not None and payload.get("usage")
+        if held is not None and not counts:  # nobody asked for counts
             yield held
-            held = None
+        yield step
+        if held is not None and counts:
+            yield held
+        held = None
 
 
 @fault("no-choices", "a chunk without choices in a healthy answer")
