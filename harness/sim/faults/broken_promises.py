@@ -12,7 +12,7 @@ import msgspec
 
 from harness.sim.faults.registry import fault
 from harness.sim.heads import STREAM_TYPE, answer
-from harness.sim.plan import CONTENT, EVENT, LAST_BODY, PROGRESS, RAW, TERMINAL, Plan
+from harness.sim.plan import CONTENT, EVENT, LAST_BODY, PROGRESS, RAW, TERMINAL, Plan, Step
 from harness.sim.script import Script
 
 Payload = dict[str, Any]
