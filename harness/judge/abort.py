@@ -40,6 +40,7 @@ class AbortWatch:
         self._watched = [(gate, gate.abort) for gate in gates.gates if gate.abort is not None]
         self._slo, self._clock, self._began = gates.slo, clock, clock()
         self._keep_s = max((abort.window_s for _, abort in self._watched), default=0.0)
+        self._request_times = any(gate.view == "request" for gate, _ in self._watched)
         self._slices: deque[tuple[float, Evidence]] = deque()
         self._broken_since: dict[str, float] = {}
 
@@ -54,7 +55,7 @@ class AbortWatch:
             return
         now = self._clock()
         if not self._slices or now >= self._slices[-1][0] + _SLICE_S:
-            self._slices.append((now, Evidence(self._slo)))
+            self._slices.append((now, Evidence(self._slo, request_times=self._request_times)))
             while self._slices[0][0] < now - self._keep_s - _SLICE_S:
                 self._slices.popleft()
         self._slices[-1][1].add(record)

@@ -68,10 +68,17 @@ class Evidence:
     """Collects records with `add`; `close` once there are no more.
 
     *slo* are the limits of goodput. An event counts as uncertain, an arrival as late, beyond *threshold_s*.
+    Times of whole requests are kept only if *request_times* asks for them: most gates do not, and they cost
+    a fifth.
     """
 
     def __init__(
-        self, slo: Mapping[str, float] | None = None, window: Window | None = None, threshold_s: float = 0.005
+        self,
+        slo: Mapping[str, float] | None = None,
+        window: Window | None = None,
+        threshold_s: float = 0.005,
+        *,
+        request_times: bool = False,
     ) -> None:
         self.cells: dict[Key, Cell] = {}
         self.clockwork = Clockwork()
@@ -80,6 +87,7 @@ class Evidence:
         self.simulated = False
         self.began, self.ended = math.inf, -math.inf  # Unix seconds, of what was measured
         self._slo = dict(slo or {})
+        self._request_times = request_times
         self._window = window
         self._threshold_s = threshold_s
         self._waiting: dict[str, tuple[Attempt, bool]] = {}
@@ -89,7 +97,8 @@ class Evidence:
         """Add one record, of whatever phase."""
         self.records += 1
         self.runs[record.run] += 1
-        self.simulated = self.simulated or record.simulated
+        if record.simulated:
+            self.simulated = True
         identity = hash(record.request if record.attempt == 1 else (record.request, record.attempt))
         if identity in self._seen:
             self.repeated += 1
@@ -106,7 +115,8 @@ class Evidence:
     def close(self) -> None:
         """Count the requests that were waiting for a retry when the records ended."""
         for record, first_failed in self._waiting.values():
-            self._end_request(record, "aborted", _summary_of(record), first_failed)
+            cell = self.cells[record.protocol, record.gateway, record.scenario, record.model]
+            self._end_request(cell, record, "aborted", first_failed)
         self._waiting.clear()
         self._seen.clear()
 
@@ -132,32 +142,32 @@ class Evidence:
         cell.streams += 1
         cell.tokens += record.tokens.output or 0
         add_attempt(cell.attempts, record)
-        sent_at = record.sent_at or record.scheduled_at
-        self.began = min(self.began, record.scheduled_at)
-        self.ended = max(self.ended, sent_at + record.end_s)
+        planned_at = record.scheduled_at
+        ended_at = (record.sent_at or planned_at) + record.end_s
+        if planned_at < self.began:
+            self.began = planned_at
+        if ended_at > self.ended:
+            self.ended = ended_at
         if record.attempt == 1:
             first_failed = is_failure(record.outcome)
         else:  # a second attempt exists only because the first failed
             _, first_failed = self._waiting.pop(record.request, (record, True))
         if record.final:
-            summary = record.request_summary
-            self._end_request(record, record.outcome, summary or _summary_of(record), first_failed)
+            self._end_request(cell, record, record.outcome, first_failed)
         else:
             self._waiting[record.request] = (record, first_failed)
 
-    def _end_request(
-        self, record: Attempt, outcome: str, summary: RequestSummary, first_failed: bool
-    ) -> None:
-        cell = self.cells[record.protocol, record.gateway, record.scenario, record.model]
+    def _end_request(self, cell: Cell, record: Attempt, outcome: str, first_failed: bool) -> None:
         cell.outcomes[outcome] += 1
-        add_request(cell.requests, outcome, summary)
-        if outcome == "abandoned":
-            return  # in no rate: the user left, whatever the gateway would have done
-        cell.rejected += outcome == "http_error" and record.status in REJECTED
-        cell.failed_first += first_failed
+        if self._request_times:
+            add_request(cell.requests, outcome, record.request_summary or _summary_of(record))
         if outcome == "completed":
             cell.recovered += first_failed
+            cell.failed_first += first_failed
             cell.good += meets(record, self._slo)
+        elif outcome != "abandoned":  # in no rate: the user left, whatever the gateway would have done
+            cell.failed_first += first_failed
+            cell.rejected += outcome == "http_error" and record.status in REJECTED
 
     def _add_clockwork(self, record: Attempt) -> None:
         clockwork = self.clockwork

@@ -102,7 +102,10 @@ def read_run(folder: Path, gates: Gates | None = None) -> Judged:
     notes: list[str] = []
     beyond_s = threshold_s(gates) if gates else threshold_s(Gates("", ()))
     window = _window(folder, facts, gates) if gates and (gates.warmup_s or gates.cooldown_s) else None
-    evidence = Evidence(gates.slo if gates else None, window, beyond_s)
+    wanted = (
+        any(gate.view == "request" and gate.about.kind == "time" for gate in gates.gates) if gates else False
+    )
+    evidence = Evidence(gates.slo if gates else None, window, beyond_s, request_times=wanted)
     collect(read_records(folder / ATTEMPTS, notes), evidence)
     torn = bool(notes)
     if facts.killed:
@@ -119,12 +122,15 @@ def read_run(folder: Path, gates: Gates | None = None) -> Judged:
 
 def _window(folder: Path, facts: RunFacts, gates: Gates) -> Window:
     """Return the measured window: the load goes from the run's start to the last planned request."""
+    began = facts.started_at
+    if began is not None and not gates.cooldown_s:  # no need to read everything twice
+        return Window(began + gates.warmup_s)
     first, last = float("inf"), float("-inf")
     for record in read_records(folder / ATTEMPTS):
         first, last = min(first, record.scheduled_at), max(last, record.scheduled_at)
-    begins = min(first, facts.started_at or first) + gates.warmup_s
     # The last planned request itself is measured if there is no cool-down.
-    return Window(begins, last - gates.cooldown_s if gates.cooldown_s else float("inf"))
+    ends = last - gates.cooldown_s if gates.cooldown_s else float("inf")
+    return Window((first if began is None else began) + gates.warmup_s, ends)
 
 
 class _References:

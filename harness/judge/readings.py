@@ -35,10 +35,16 @@ def add_attempt(samples: Samples, record: Attempt) -> None:
     outcome = record.outcome
     done = outcome == "completed"
     cut_s = record.end_s if outcome in CLIENT_ENDED else None
-    _waited(samples["ttft"], record.first_token_s, done, cut_s)
-    _waited(samples["first_content"], record.first_content_s, done, cut_s)
-    _waited(samples["headers"], record.headers_s, done, cut_s)
-    _waited(samples["duration"], record.end_s if done else None, done, cut_s)
+    for name, value in (
+        ("ttft", record.first_token_s),
+        ("first_content", record.first_content_s),
+        ("headers", record.headers_s),
+        ("duration", record.end_s if done else None),
+    ):
+        if value is not None:
+            samples[name].add(value)
+        elif not done:
+            _missed(samples[name], cut_s)
     if cut_s is not None:
         _add_paces_of_cut(samples, record)
     elif outcome == "stalled":
@@ -53,7 +59,10 @@ def add_request(samples: Samples, outcome: str, summary: RequestSummary) -> None
     cut_s = summary.end_s if outcome in CLIENT_ENDED else None
     values = (summary.first_token_s, summary.first_content_s, summary.end_s if done else None)
     for name, value in zip(REQUEST_TIMES, values, strict=True):
-        _waited(samples[name], value, done, cut_s)
+        if value is not None:
+            samples[name].add(value)
+        elif not done:
+            _missed(samples[name], cut_s)
 
 
 def meets(record: Attempt, slo: Mapping[str, float]) -> bool:
@@ -92,12 +101,10 @@ def value_of(record: Attempt, metric: str) -> float | None:
     return record.keepalive.gap_max_s
 
 
-def _waited(sample: Sample, value: float | None, done: bool, cut_s: float | None) -> None:
-    if value is not None:
-        sample.add(value)
-    elif cut_s is not None:
+def _missed(sample: Sample, cut_s: float | None) -> None:
+    if cut_s is not None:
         sample.cut.append(cut_s)
-    elif not done:
+    else:
         sample.lost += 1
 
 
