@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ssl
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -71,6 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--jitter", type=float, default=0.0, metavar="PART", help="how irregular tokens come, 0 to 1 of a gap"
     )
+    add("--tls-cert", metavar="FILE", help="serve HTTPS with this certificate (PEM)")
+    add("--tls-key", metavar="FILE", help="the certificate's key (PEM), if it is a file of its own")
     add("--parent", type=int, metavar="PID", help="stop when that process is gone")
     add("--verdict", action="store_true", help="say at the end how the clients retried")
     add(
@@ -145,8 +148,24 @@ def _listening(args: argparse.Namespace) -> Listening:
         capacity=Capacity(args.slots, args.queue),
         truth_path=args.truth,
         parent=args.parent,
+        tls=_tls(args.tls_cert, args.tls_key),
         verdict=args.verdict,
     )
+
+
+def _tls(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
+    """Return what to serve HTTPS with, None for plain HTTP."""
+    if certificate is None:
+        if key is not None:
+            raise _UsageError("--tls-key belongs to --tls-cert FILE")
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(certificate, key)
+    except OSError as error:  # an SSLError is one too
+        why = "not a certificate with its key" if isinstance(error, ssl.SSLError) else error.strerror
+        raise _UsageError(f"--tls-cert: cannot use {certificate}: {why}") from None
+    return context
 
 
 def _checked(option: str, read: Callable[[str], T], text: str) -> T:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import ipaddress
 import os
 import resource
 import signal
+import ssl
 import sys
 import time
 from dataclasses import dataclass
@@ -35,6 +37,7 @@ class Listening:
     capacity: Capacity
     truth_path: str | None
     parent: int | None
+    tls: ssl.SSLContext | None
     verdict: bool
     """Say at the end what the clients did."""
 
@@ -71,13 +74,24 @@ async def _serve(listening: Listening, truth: TruthLog) -> int:
     )
     try:
         server = await loop.create_server(
-            lambda: Connection(gateway), listening.host, listening.port, backlog=_BACKLOG
+            lambda: Connection(gateway),
+            listening.host,
+            listening.port,
+            backlog=_BACKLOG,
+            ssl=listening.tls,
         )
     except OSError as error:
         where = f"{listening.host}:{listening.port}"
         print(f"harness sim: cannot listen on {where}: {os.strerror(error.errno or 0)}; "
               "try another --port, or 0 for any free one", file=sys.stderr)  # fmt: skip
         return 2
+    if not all(_is_loopback(socket.getsockname()[0]) for socket in server.sockets):
+        print(
+            f"harness sim: warning: listening on {listening.host} for other machines too, without a password "
+            "(--host 127.0.0.1 keeps it here)",
+            file=sys.stderr,
+            flush=True,
+        )
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     # What exists now lives as long as the process; the collector need not look at it again and again.
@@ -89,7 +103,8 @@ async def _serve(listening: Listening, truth: TruthLog) -> int:
     host = f"[{listening.host}]" if ":" in listening.host else listening.host
     profile = listening.setup.profile
     how = f"mix {mix}, seed {listening.setup.seed}, time scale {profile.time_scale:g}"
-    print(f"sim:{profile.name} ready on http://{host}:{port} ({how})", flush=True)
+    scheme = "http" if listening.tls is None else "https"
+    print(f"sim:{profile.name} ready on {scheme}://{host}:{port} ({how})", flush=True)
     await stopped.wait()
     watch.cancel()
     server.close()
@@ -149,6 +164,10 @@ def _alive(parent: int, is_child: bool) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def _is_loopback(address: str) -> bool:
+    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
 
 
 def _allow_many_sockets() -> None:
