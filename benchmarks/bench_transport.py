@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import tempfile
 import threading
 import time
@@ -18,10 +19,11 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import BIN, PYTHON, Server, client, quantile, raise_limits, server, users_for
+from lab import BIN, PYTHON, client, quantile, raise_limits, server, users_for
 
 HERE = Path(__file__).parent
 METRICS_PORT = 9746
+HTTPS_RATE = 10_000
 
 
 @dataclass
@@ -78,7 +80,9 @@ def harness(rate: int, seconds: float, *, tls: tuple[str, ...] = ()) -> Row:
         valid = summary["validity"]["valid"]
         span = summary["duration_s"]
     name = "harness (HTTPS)" if tls else "harness"
-    return Row(name, rate, users, span, events, cost.cpu_s, cost.wall_s, cost.peak_mb, errors, f"valid={valid}")
+    return Row(
+        name, rate, users, span, events, cost.cpu_s, cost.wall_s, cost.peak_mb, errors, f"valid={valid}"
+    )
 
 
 def peer(name: str, script: str, rate: int, seconds: float) -> Row:
@@ -111,7 +115,25 @@ def open_streams(count: int, seconds: float) -> Row:
         attempts = (Path(results) / "latest" / "attempts.jsonl").open()
         events = sum(json.loads(line)["events"] for line in attempts)
         span = json.loads((Path(results) / "latest" / "summary.json").read_text())["duration_s"]
-    return Row(f"harness, {count:,} open", count, count, span, events, cost.cpu_s, cost.wall_s, cost.peak_mb, [])
+    return Row(
+        f"harness, {count:,} open", count, count, span, events, cost.cpu_s, cost.wall_s, cost.peak_mb, []
+    )
+
+
+def https(seconds: float) -> list[Row]:
+    """Compare HTTPS with plain HTTP at a rate that the simulated gateway serves encrypted."""
+    with tempfile.TemporaryDirectory() as folder:
+        key, certificate = f"{folder}/key.pem", f"{folder}/certificate.pem"
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate,
+             "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"],
+            check=True, capture_output=True,
+        )  # fmt: skip
+        plain = harness(HTTPS_RATE, seconds)
+        encrypted = harness(HTTPS_RATE, seconds, tls=(certificate, key, certificate))
+    ratio = (encrypted.cpu_s / encrypted.events) / (plain.cpu_s / plain.events)
+    encrypted.note += f" {ratio:.2f}x of plain"
+    return [plain, encrypted]
 
 
 def _scrape(pid: int) -> None:
@@ -132,7 +154,7 @@ def main() -> None:
     """Run what was asked for and print the table as it grows."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=20.0)
-    parser.add_argument("--only", default="harness,httpx,aiohttp,open")
+    parser.add_argument("--only", default="harness,httpx,aiohttp,https,open")
     parser.add_argument("--rates", default="5000,20000,56000")
     args = parser.parse_args()
     raise_limits()
@@ -145,10 +167,17 @@ def main() -> None:
                 continue
             if name == "httpx" and rate > 20_000:
                 continue  # saturated long before: the number would only say so again
-            row = harness(rate, args.seconds) if name == "harness" else peer(name, f"peer_{name}.py", rate, args.seconds)
+            row = (
+                harness(rate, args.seconds)
+                if name == "harness"
+                else peer(name, f"peer_{name}.py", rate, args.seconds)
+            )
             cost = row.cpu_s / max(row.events, 1)
             best.setdefault(rate, cost)
             row.note += f" {cost / best[rate]:.1f}x" if name != "harness" else ""
+            print(row.line(), flush=True)
+    if "https" in only:
+        for row in https(args.seconds):
             print(row.line(), flush=True)
     if "open" in only:
         print(open_streams(5000, 40.0).line(), flush=True)

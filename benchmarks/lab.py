@@ -77,7 +77,9 @@ class Cost:
     stdout: str
 
 
-def client(command: list[str], *, core: int = CLIENT_CORE, while_running: Callable[[int], None] | None = None) -> Cost:
+def client(
+    command: list[str], *, core: int = CLIENT_CORE, while_running: Callable[[int], None] | None = None
+) -> Cost:
     """Run *command* on *core* until it ends and return its cost, start-up included."""
     began = time.monotonic()
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
