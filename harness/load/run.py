@@ -73,7 +73,8 @@ class Run:
     `epoch` turns monotonic seconds into unix seconds; it is taken once, so that a step of the wall
     clock during the run moves nothing. *on_simulated* hears of it when an answer says that it comes
     from a simulator and the settings did not know; `on_over`, if set, hears once why nothing more is to
-    be asked: a budget is spent, or a replay has come to its end.
+    be asked: a budget is spent, or a replay has come to its end. *first_user* sets the users of this
+    process apart from those of others.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class Run:
         aggregate: Aggregate,
         sink: Sink | None = None,
         on_simulated: Callable[[], None] | None = None,
+        first_user: int = 0,
     ) -> None:
         self.name = name
         self.settings = settings
@@ -91,11 +93,11 @@ class Run:
         self.started = time.monotonic()
         self.epoch = time.time() - self.started
         self._on_simulated = on_simulated
-        self._users = 0
+        self._users = first_user
         self.on_over: Callable[[str], None] | None = None
         self.spending = Spending(settings.budget)
         self._open_loop: OpenLoop | None = None
-        self._random = random.Random(settings.seed)
+        self._random = random.Random(settings.seed + first_user)
         aggregate.begin_run(
             name,
             started_at=self.epoch + self.started,
@@ -104,7 +106,7 @@ class Run:
         )
 
     def next_user(self) -> int:
-        """Return the number of a new user, from 0 in each run: with the seed it decides what they ask."""
+        """Return the number of a new user, from *first_user* on: with the seed it decides what they ask."""
         self._users += 1
         return self._users - 1
 

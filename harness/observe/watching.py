@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
+from heapq import nlargest
 from typing import Any
 
 from harness.observe.buckets import Histogram
@@ -159,7 +160,9 @@ class Samples:
         return iter(self._kept)
 
 
-def silent_streams(sessions: Iterable[tuple[Labels, OpenStream]], now: float) -> list[dict[str, Any]]:
+def silent_streams(
+    sessions: Iterable[tuple[Labels, OpenStream]], now: float, worker: str = "local"
+) -> list[dict[str, Any]]:
     """Return the open streams that have gone longest without output, oldest first (monotonic *now*)."""
     found = []
     for labels, session in sessions:
@@ -169,15 +172,21 @@ def silent_streams(sessions: Iterable[tuple[Labels, OpenStream]], now: float) ->
         gap_s = now - (session.last_progress if session.last_progress is not None else began)
         byte_s = now - (session.last_byte if session.last_byte is not None else began)
         found.append((gap_s, byte_s, labels, session))
-    found.sort(key=lambda entry: -entry[0])
+    longest = nlargest(SILENT_SHOWN, found, key=lambda entry: entry[0])
     return [
         {
             "request": getattr(session, "request", ""),
             "protocol": labels.protocol,
             "scenario": labels.scenario,
+            "worker": worker,
             "phase": session.phase.replace("_", " "),
             "no_token_s": round(gap_s, 1),
             "no_byte_s": round(byte_s, 1),
         }
-        for gap_s, byte_s, labels, session in found[:SILENT_SHOWN]
+        for gap_s, byte_s, labels, session in longest
     ]
+
+
+def oldest(streams: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return those of *streams*, the silent ones of many processes, that are to be shown."""
+    return nlargest(SILENT_SHOWN, streams, key=lambda stream: stream["no_token_s"])

@@ -6,7 +6,7 @@ import locust
 from locust.argument_parser import LocustArgumentParser
 from locust.env import Environment
 from locust.event import Events
-from locust.runners import WorkerRunner
+from locust.runners import MasterRunner, WorkerRunner
 
 import atexit
 import logging
@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from harness.load.settings import UsageError
 from harness.swarm.ending import show_run
+from harness.swarm.master_node import MasterNode
 from harness.swarm.node import USAGE_EXIT, Node
 from harness.swarm.options import add_options
 from harness.swarm.search_report import show_search
@@ -41,7 +42,7 @@ def listen(events: Events, node: Node, stopping: Stopping, *, show: bool = True)
 
     def test_stopping(**_: Any) -> None:
         stopping.announce()
-        node.drain_workers()
+        node.drain_elsewhere()
 
     def test_stop(**_: Any) -> None:
         if not node.end_run():
@@ -77,8 +78,7 @@ def _add_options(parser: LocustArgumentParser, **_: Any) -> None:
 
 def _init(environment: Environment, web_ui: Any = None, **_: Any) -> None:
     quiet_loggers()
-    worker = environment.runner if isinstance(environment.runner, WorkerRunner) else None
-    node = Node(environment) if worker is None else WorkerNode(environment, worker)
+    node = node_of(environment)
     environment.harness = node  # type: ignore[attr-defined]
     stopping = Stopping(node)
     listen(environment.events, node, stopping)
@@ -99,6 +99,16 @@ def _init(environment: Environment, web_ui: Any = None, **_: Any) -> None:
         atexit.register(_end_single, node)
     else:
         take_interrupts()
+
+
+def node_of(environment: Environment) -> Node:
+    """Return the node for the role that Locust's runner has in *environment*."""
+    runner = environment.runner
+    if isinstance(runner, MasterRunner):
+        return MasterNode(environment, runner)
+    if isinstance(runner, WorkerRunner):
+        return WorkerNode(environment, runner)
+    return Node(environment)
 
 
 def quiet_loggers() -> None:

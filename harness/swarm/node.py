@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from locust.env import Environment
-from locust.runners import MasterRunner
 
 import sys
 import time
 from argparse import Namespace
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import gevent
@@ -23,9 +22,10 @@ from harness.observe.history import METRICS, History
 from harness.observe.results import ResultsError
 from harness.observe.state import Nodes, Observed, RunState
 from harness.observe.totals import Health
+from harness.observe.watching import silent_streams
 from harness.swarm.classes import UserClasses
 from harness.swarm.configure import settings_of, simulator_plan
-from harness.swarm.ending import finish_run
+from harness.swarm.ending import Losses, finish_run
 from harness.swarm.gating import Gating, gates_of, tolerance_of
 from harness.swarm.housekeeping import Housekeeper
 from harness.swarm.keeping import Keeper, check_results
@@ -35,7 +35,6 @@ from harness.swarm.shaping import install_shape
 from harness.swarm.simulator import Simulator
 from harness.swarm.target import SIM
 from harness.swarm.values import at_least, duration
-from harness.swarm.workers import Line, MasterSide
 from harness.transport.hubclock import HubClock
 
 # What argparse uses for the same: the command line is wrong, nothing was tried.
@@ -43,27 +42,6 @@ USAGE_EXIT = 2
 
 # What Locust itself changes at a start; none of it needs another look at the gateway.
 _LOCUSTS_OWN = frozenset({"num_users", "spawn_rate", "run_time", "host", "user_classes"})
-
-
-@dataclass(frozen=True)
-class Orders:
-    """What the master decides for its workers; it travels with Locust's options."""
-
-    run: str = ""
-    simulator_url: str | None = None
-    simulated: bool = False
-
-    @classmethod
-    def of(cls, options: Namespace) -> Orders:
-        """Return the orders that came with *options*."""
-        return cls(**getattr(options, _ORDERS, {}))
-
-    def give(self, options: Namespace) -> None:
-        """Put the orders where Locust sends them along."""
-        setattr(options, _ORDERS, asdict(self))
-
-
-_ORDERS = "_harness_orders"
 
 
 class Node:
@@ -87,12 +65,6 @@ class Node:
         self._classes = UserClasses(environment)
         self._checked: tuple[Settings, object] | None = None
         self._housekeeper = Housekeeper(self.aggregate)
-        runner = environment.runner
-        self.workers = (
-            MasterSide(environment, runner, self._take) if isinstance(runner, MasterRunner) else None
-        )
-        if self.workers is not None:
-            self._housekeeper.each_second = self._watch_workers
 
     # The life of the process.
 
@@ -175,10 +147,6 @@ class Node:
         self._housekeeper.keeper = self.keeper
         self._choose_users(settings)
         self._drain_time(settings)
-        if self.workers is not None:
-            self.workers.begin_run()
-            url = settings.base_url if self._classes.host() == SIM else None
-            Orders(self.run.name, url, settings.simulated).give(self.options)
         state = RunState(
             run=self.run.name,
             gateway=settings.gateway,
@@ -203,9 +171,12 @@ class Node:
             return False
         state = self.states[-1]
         state.ended_at = self.run.epoch + time.monotonic()
-        dead = [] if self.workers is None else self.workers.dead()
         self.summary = finish_run(
-            self.keeper, state, self.observe().snapshot, dead, tolerate=self.options.tolerate_worker_loss
+            self.keeper,
+            state,
+            self.observe().snapshot,
+            self.losses(),
+            tolerate=self.options.tolerate_worker_loss,
         )
         if self._housekeeper.history is not None:
             self._housekeeper.history.close()
@@ -230,33 +201,27 @@ class Node:
         users = runner.user_count if runner is not None else 0
         if self.search is not None and self.states:
             self.states[-1].capacity_steps, self.states[-1].capacity_knee = self.search.gauges()
-        own = self.aggregate.snapshot(time.monotonic())
-        if self.workers is None:
-            return Observed(own, self.states, Nodes(users=users))
-        nodes = Nodes(users, self.workers.states(), self.workers.ages_s())
-        return Observed(self.workers.merged(own), self.states, nodes)
+        return Observed(self.aggregate.snapshot(time.monotonic()), self.states, Nodes(users=users))
 
-    def drain_workers(self) -> None:
-        """Let every worker end its streams and send what it has; Locust's own end would throw it away."""
-        if self.workers is not None and self.is_on:
-            self.workers.drain()
+    def silent(self) -> list[dict[str, Any]]:
+        """Return the open streams that have gone longest without output."""
+        return silent_streams(self.aggregate.open_sessions(), time.monotonic(), self.aggregate.worker)
+
+    def losses(self) -> Losses:
+        """Return the workers that the run has lost so far, and the streams that went with them."""
+        return Losses()
+
+    def drain_elsewhere(self) -> None:
+        """Let other processes of the run end their streams; this one ends its own."""
+
+    def cut_elsewhere(self) -> None:
+        """Let the streams that other processes drain end now."""
 
     # Helpers of the above.
 
     def _choose_users(self, settings: Settings) -> None:
         self._classes.restore()
         self._classes.choose(settings, explicit=bool(self.options.protocols.strip()))
-
-    def _take(self, line: Line) -> None:
-        """Keep what a worker sent."""
-        if self.keeper is not None:
-            self.keeper.take(line)
-
-    def _watch_workers(self) -> None:
-        assert self.workers is not None
-        if self.is_on:
-            for name in self.workers.watch():
-                print(f"harness: {name} is lost: its open streams are gone", file=sys.stderr, flush=True)
 
     def _offer_rate(self) -> None:
         """Let as many users start at once as ``--rate`` needs, where nobody said how many."""

@@ -42,6 +42,7 @@ class Stopping:
         """End every open stream now; whoever is draining goes on at once."""
         node, runner = self._node, self._node.environment.runner
         node.environment.stop_timeout = 0.0
+        node.cut_elsewhere()
         if runner is not None:
             if node.is_on and (open_streams := node.open_streams()):
                 _say(f"cutting {_streams(open_streams)}")

@@ -6,17 +6,18 @@ from locust.env import Environment
 from locust.runners import WorkerRunner
 
 import sys
-import time
-from dataclasses import replace
 
 from harness.load.run import Run
 from harness.load.settings import Settings, UsageError
-from harness.observe.aggregate import Aggregate
+from harness.swarm.children import Orphanage
 from harness.swarm.configure import settings_of
-from harness.swarm.housekeeping import Housekeeper
-from harness.swarm.node import USAGE_EXIT, Node, Orders
-from harness.swarm.workers import WorkerSide
+from harness.swarm.node import USAGE_EXIT, Node
+from harness.swarm.orders import Orders
+from harness.swarm.reporting import OVER, SIMULATED, WorkerSide
 from harness.transport.hubclock import HubClock
+
+# The users of each worker count from a number of their own: with the seed it decides what they ask.
+_USERS_APART = 1_000_000
 
 
 class WorkerNode(Node):
@@ -24,15 +25,22 @@ class WorkerNode(Node):
 
     def __init__(self, environment: Environment, runner: WorkerRunner) -> None:
         super().__init__(environment)
-        self.aggregate = Aggregate(f"worker-{runner.worker_index}")
-        self._housekeeper = Housekeeper(self.aggregate)
-        self._side = WorkerSide(environment, runner, lambda: self.aggregate.snapshot(time.monotonic()))
+        self._runner = runner
+        self.aggregate.worker = f"worker-{runner.worker_index}"
+        self._side = WorkerSide(environment, runner, self.aggregate)
+        self._orphanage = Orphanage(environment, runner)
 
     def open(self) -> None:
         """Begin to look after this process; everything else is the master's."""
         HubClock.of().on_delay = self.aggregate.hub_lag
+        self._side.open()
         self._housekeeper.start()
-        self._housekeeper.keeper = self._side
+        self._orphanage.start()
+
+    @property
+    def is_on(self) -> bool:
+        """Never: it is the master that has a run, and that speaks of it."""
+        return False
 
     def check(self) -> Settings:
         """Return the settings of the run that the master starts; it has tried the gateway."""
@@ -40,7 +48,7 @@ class WorkerNode(Node):
         settings = settings_of(
             self.options, self._classes.host(), orders.simulator_url, self._classes.built_in()
         )
-        return replace(settings, simulated=orders.simulated)
+        return orders.apply(settings, self._runner.client_id)
 
     def begin_run(self) -> None:
         """Take part in the master's run."""
@@ -49,16 +57,23 @@ class WorkerNode(Node):
         except UsageError as error:  # a file or a variable that this machine does not have
             print(f"harness: {self.aggregate.worker}: {error}", file=sys.stderr, flush=True)
             sys.exit(USAGE_EXIT)
-        self.run = Run(Orders.of(self.options).run, settings, self.aggregate, self._side)
+        self.run = Run(
+            Orders.of(self.options).run,
+            settings,
+            self.aggregate,
+            self._side,
+            lambda: self._side.tell(SIMULATED),
+            first_user=max(0, self._runner.worker_index) * _USERS_APART,
+        )
+        self.run.on_over = lambda why: self._side.tell(OVER, why)
         self._classes.restore()
         self._classes.choose(settings, explicit=bool(self.options.protocols.strip()))
 
     def end_run(self) -> bool:
-        """Send what is left; the master shows it."""
-        self._side.flush()
+        """Send what is left, also when this worker leaves alone; the master shows it."""
+        self._side.report()
         return False
 
     def close(self) -> None:
         """Stop looking after the process."""
-        self._side.flush()
         self._housekeeper.stop()

@@ -1,213 +1,218 @@
-"""Many workers, one run: snapshots and records travel to the master, and nothing is lost at the end.
+"""Many workers, one run: what the master knows of them, and how nothing is lost at the end.
 
-Workers put their whole cumulative snapshot into each of Locust's reports, so that a lost report only
-delays; the master keeps the last one of each, of dead ones too. Records go in batches of their own.
-At a stop the master first lets every worker drain (finish or cut its streams, send what is left) and
-only then lets Locust stop them: its own way of stopping throws the last reports away.
+The master keeps the last snapshot of each worker, of dead ones too. At a stop it first lets every worker
+drain (finish or cut its streams, send what is left) and only then lets Locust stop them: Locust's own way
+of stopping throws the last reports away.
 """
 
 from __future__ import annotations
 
 from locust.env import Environment
-from locust.runners import MasterRunner, WorkerRunner
+from locust.runners import MasterRunner
 
 import logging
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from gevent.event import Event
 
-from harness.observe.snapshot import merge
-from harness.stream import Attempt
-from harness.stream.record import to_json
+from harness.observe.snapshot import Snapshot, merge
+from harness.observe.totals import Conservation
+from harness.observe.watching import oldest
+from harness.swarm.reporting import DRAIN, DRAINED, NEWS, RECORDS, SILENT_KEY, SNAPSHOT_KEY
 
 logger = logging.getLogger("harness")
-
-REPORT_KEY = "harness"
-RECORDS, DRAIN, DRAINED = "harness_records", "harness_drain", "harness_drained"
-
-# Records of half a second, or this many, travel together.
-BATCH = 500
 
 # Beyond the time that streams get to end: for the last messages to arrive.
 DRAIN_SLACK_S = 5.0
 
-# A snapshot this old says nothing of what is open now (Locust reports every 3 s).
-STALE_S = 9.0
+# A snapshot this old says nothing of what is open now (a worker reports each second).
+STALE_S = 6.0
 
-# Locust calls a worker missing after three seconds without a heartbeat.
+# `missing`: three seconds without a heartbeat. `stopped`: Locust has forgotten it.
 _GONE = ("missing", "stopped")
+
+_STATES = ("ready", "spawning", "running", "missing")
 
 Line = Mapping[str, Any]
 
 
-class WorkerSide:
-    """The sink of records on a worker, and its part of the drain."""
+@dataclass(slots=True)
+class Report:
+    """The last that a worker told, and when (monotonic seconds)."""
 
-    def __init__(
-        self, environment: Environment, runner: WorkerRunner, snapshot: Callable[[], dict[str, Any]]
-    ) -> None:
-        self._environment = environment
-        self._runner = runner
-        self._snapshot = snapshot
-        self._batch: list[Line] = []
-        self._draining = False
-        environment.events.report_to_master.add_listener(self._report)
-        runner.register_message(DRAIN, self._drain, concurrent=True)
-
-    def add(
-        self,
-        record: Attempt,
-        timeline: Callable[[], dict[str, Any]],
-        content: dict[str, Any] | None,
-    ) -> None:
-        """Take an ended attempt; its timeline travels only if there is something to explain."""
-        worth = not record.success or record.stall is not None or bool(record.soft_stalls)
-        self._batch.append(
-            {
-                "record": to_json(record).decode(),
-                "timeline": timeline() if worth else None,
-                "content": content,
-            }
-        )
-        if len(self._batch) >= BATCH:
-            self.flush()
-
-    def flush(self) -> None:
-        """Send what was taken since the last time."""
-        batch, self._batch = self._batch, []
-        if batch:
-            self._runner.send_message(RECORDS, {"lines": batch})
-
-    def close(self) -> None:
-        """Send the rest."""
-        self.flush()
-
-    def _report(self, client_id: str, data: dict[str, Any]) -> None:
-        data[REPORT_KEY] = self._snapshot()
-
-    def _drain(self, environment: Environment, msg: Any, **_: Any) -> None:
-        """Let open streams end in the time they have, cut the rest, and send everything."""
-        if self._draining:
-            return
-        self._draining = True
-        try:
-            runner = self._runner
-            if runner.spawning_greenlet is not None:
-                runner.spawning_greenlet.kill(block=True)
-            for greenlet in list(runner.user_greenlets):
-                user = greenlet.args[0]
-                if user._state != "stopping":
-                    user.stop(force=False)
-            runner.user_greenlets.join(timeout=environment.stop_timeout)
-            runner.user_greenlets.kill(block=True)
-            self.flush()
-            runner._send_stats()
-            runner.send_message(DRAINED, None)
-        finally:
-            self._draining = False
+    snapshot: Mapping[str, Any]
+    silent: list[dict[str, Any]]
+    at: float
 
 
 class MasterSide:
-    """What the master knows of its workers."""
+    """What the master knows of its workers. *take* gets their records, *news* what concerns the run."""
 
     def __init__(
         self,
         environment: Environment,
         runner: MasterRunner,
         take: Callable[[Line], None],
+        news: Callable[[str, str, str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._environment = environment
         self._runner = runner
         self._take = take
+        self._news = news
         self._clock = clock
-        self._reports: dict[str, tuple[dict[str, Any], float]] = {}
+        self._run = ""
+        self._reports: dict[str, Report] = {}
+        self._received: dict[str, int] = {}  # records of this run, by worker
+        self._lost: dict[str, str] = {}  # workers that were missed during this run, and when it was noticed
         self._waiting: set[str] = set()
-        self._all_drained = Event()
-        self.lost: dict[str, str] = {}  # workers that died or hung during the run, and when
+        self._changed = Event()
+        self._drained_all = Event()
+        self._drained_all.set()
         environment.events.worker_report.add_listener(self._reported)
         runner.register_message(RECORDS, self._records)
         runner.register_message(DRAINED, self._drained)
+        runner.register_message(NEWS, self._heard)
 
-    def begin_run(self) -> None:
-        """Forget who was lost in the run before."""
-        self.lost = {}
+    def begin_run(self, run: str) -> None:
+        """Begin the books of *run*; of workers that are gone only the run before is still told."""
+        for client_id, report in list(self._reports.items()):
+            known = {totals["run"] for totals in report.snapshot["runs"]}
+            if self._is_gone(client_id) and self._run not in known:
+                del self._reports[client_id]
+        self._run = run
+        self._lost, self._received = {}, {}
 
-    def merged(self, own: dict[str, Any]) -> dict[str, Any]:
+    @property
+    def ready(self) -> tuple[str, ...]:
+        """The workers that take part in a run that starts now."""
+        return tuple(client.id for client in self._runner.clients.all if client.state not in _GONE)
+
+    def merged(self, own: Mapping[str, Any]) -> dict[str, Any]:
         """Return the sum of the master's *own* snapshot and the last one of every worker."""
         now = self._clock()
-        snapshots, ages = [own], [0.0]
-        for client_id, (snapshot, at) in self._reports.items():
-            gone = self.state_of(client_id) in _GONE or now - at > STALE_S
-            snapshots.append(snapshot)
-            ages.append(None if gone else now - at)  # type: ignore[arg-type]
+        snapshots: list[Mapping[str, Any]] = [own]
+        ages: list[float | None] = [0.0]
+        for client_id, report in self._reports.items():
+            snapshots.append(report.snapshot)
+            ages.append(None if self._is_gone(client_id) else now - report.at)
         return merge(snapshots, ages)
 
+    def silent(self) -> list[dict[str, Any]]:
+        """Return the streams of all living workers that have gone longest without output."""
+        now = self._clock()
+        found = []
+        for client_id, report in self._reports.items():
+            if not self._is_gone(client_id):
+                age_s = now - report.at
+                for row in report.silent:
+                    later = {key: round(row[key] + age_s, 1) for key in ("no_token_s", "no_byte_s")}
+                    found.append({**row, **later})
+        return oldest(found)
+
     def states(self) -> dict[str, int]:
-        """Return how many workers are in which state."""
-        counts = dict.fromkeys(("ready", "spawning", "running", "missing"), 0)
-        for client in self._runner.clients.all:
-            counts[client.state] = counts.get(client.state, 0) + 1
+        """Return how many workers are in which state; who was lost and never came back is missing."""
+        counts = dict.fromkeys(_STATES, 0)
+        known = {client.id: client.state for client in self._runner.clients.all}
+        for client_id in known.keys() | self._lost.keys():
+            state = known.get(client_id, "missing")
+            counts[state] = counts.get(state, 0) + 1
         return counts
 
     def ages_s(self) -> dict[str, float]:
         """Return how long ago each worker reported."""
         now = self._clock()
-        return {self.name_of(client_id): now - at for client_id, (_, at) in self._reports.items()}
+        return {self.name_of(client_id): now - report.at for client_id, report in self._reports.items()}
 
     def name_of(self, client_id: str) -> str:
         """Return the short name that a worker's records and metrics carry."""
         return f"worker-{self._runner.get_worker_index(client_id)}"
 
-    def state_of(self, client_id: str) -> str:
-        """Return a worker's state as Locust sees it; `stopped` if it is not known any more."""
-        client = self._runner.clients.get(client_id)
-        return client.state if client is not None else "stopped"
-
-    def dead(self) -> list[str]:
-        """Return the workers that the run lost, with the time at which it was noticed."""
-        self.watch()
-        return [f"{name} (at {at})" for name, at in self.lost.items()]
-
     def watch(self) -> list[str]:
         """Return the workers that were found missing since the last look; call each second of a run."""
-        found = []
-        for client in self._runner.clients.missing:
-            name = self.name_of(client.id)
-            if name not in self.lost:
-                self.lost[name] = time.strftime("%H:%M:%S")
-                found.append(name)
-        return found
+        found = [client.id for client in self._runner.clients.missing if client.id not in self._lost]
+        self._lost.update((client_id, time.strftime("%H:%M:%S")) for client_id in found)
+        return [self.name_of(client_id) for client_id in found]
+
+    def lost(self) -> list[str]:
+        """Return the workers that this run lost, each with when it was noticed and what went with it."""
+        self.watch()
+        words = []
+        for client_id, at in self._lost.items():
+            records = max(0, self._numbers(client_id).started - self._received.get(client_id, 0))
+            what = f"gone at {at}, {records:,} of its streams are lost"
+            if not self._is_gone(client_id):
+                what = f"hung at {at}"
+            words.append(f"{self.name_of(client_id)} ({what})")
+        return words
+
+    def lost_streams(self) -> int:
+        """Return how many streams were open in workers that are gone: they have no outcome."""
+        gone = [client_id for client_id in self._reports if self._is_gone(client_id)]
+        numbers = [self._numbers(client_id) for client_id in gone]
+        return sum(one.started - one.ended for one in numbers)
 
     def drain(self) -> None:
         """Wait until every live worker has sent everything, at most as long as its streams may take."""
-        live = {c.id for c in self._runner.clients.all if c.state in ("spawning", "running", "ready")}
-        if not live or self._waiting:
+        if not self._drained_all.is_set():
+            self._drained_all.wait()
             return
-        self._waiting = live
-        self._all_drained.clear()
-        for client_id in live:
-            self._runner.send_message(DRAIN, None, client_id)
-        deadline = self._clock() + self._environment.stop_timeout + DRAIN_SLACK_S
-        while self._waiting and self._clock() < deadline:
-            self._waiting -= {c.id for c in self._runner.clients.missing}
-            self._all_drained.wait(timeout=0.2)
+        self._waiting = set(self.ready)
+        self._drained_all.clear()
+        try:
+            self._order(cut=False)
+            deadline = self._clock() + self._environment.stop_timeout + DRAIN_SLACK_S
+            while self._waiting and self._clock() < deadline:
+                self._changed.clear()
+                self._changed.wait(timeout=0.2)
+                self._waiting = {client_id for client_id in self._waiting if not self._is_lost(client_id)}
+            for client_id in self._waiting:
+                logger.warning("%s did not finish draining in time", self.name_of(client_id))
+        finally:
+            self._waiting = set()
+            self._drained_all.set()
+
+    def cut(self) -> None:
+        """Let the workers that are draining cut their streams now."""
+        self._order(cut=True)
+
+    def _order(self, *, cut: bool) -> None:
         for client_id in self._waiting:
-            logger.warning("%s did not finish draining in time", self.name_of(client_id))
-        self._waiting = set()
+            self._runner.send_message(DRAIN, {"cut": cut}, client_id)
+
+    def _numbers(self, client_id: str) -> Conservation:
+        """Return a worker's last word on what became of its attempts."""
+        report = self._reports.get(client_id)
+        if report is None:
+            return Conservation(0, 0, 0)
+        return Snapshot.from_plain(report.snapshot).run(self._run).conservation()
+
+    def _is_lost(self, client_id: str) -> bool:
+        client = self._runner.clients.get(client_id)
+        return client is None or client.state in _GONE
+
+    def _is_gone(self, client_id: str) -> bool:
+        """Whether a worker's last report says nothing of this moment any more."""
+        report = self._reports.get(client_id)
+        return self._is_lost(client_id) or report is None or self._clock() - report.at > STALE_S
 
     def _reported(self, client_id: str, data: dict[str, Any]) -> None:
-        snapshot = data.get(REPORT_KEY)
+        snapshot = data.get(SNAPSHOT_KEY)
         if snapshot is not None:
-            self._reports[client_id] = (snapshot, self._clock())
+            self._reports[client_id] = Report(snapshot, data[SILENT_KEY], self._clock())
 
     def _records(self, environment: Environment, msg: Any, **_: Any) -> None:
-        for line in msg.data["lines"]:
+        lines = msg.data["lines"]
+        self._received[msg.node_id] = self._received.get(msg.node_id, 0) + len(lines)
+        for line in lines:
             self._take(line)
 
     def _drained(self, environment: Environment, msg: Any, **_: Any) -> None:
         self._waiting.discard(msg.node_id)
-        if not self._waiting:
-            self._all_drained.set()
+        self._changed.set()
+
+    def _heard(self, environment: Environment, msg: Any, **_: Any) -> None:
+        self._news(msg.node_id, msg.data["what"], msg.data["why"])
