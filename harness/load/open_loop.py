@@ -131,6 +131,7 @@ class OpenLoop:
         del self._unbegun[gevent.getcurrent()]
         free = self._free.setdefault(type(user), [])
         visitor = free.pop() if free else None
+        comes_back = False
         try:
             if visitor is None:
                 visitor = type(user)(user.environment)
@@ -139,8 +140,9 @@ class OpenLoop:
             # Which visitor is free is chance; what the arrival asks must not be.
             visitor.random.seed(f"{self._seed}-{number}")
             self._perform(visitor, planned, order)
+            comes_back = True
         except StopUser:
-            return  # this visitor wants no more; the next arrival gets a new one
+            pass  # this visitor wants no more; the next arrival gets a new one
         except StopTest as wish:
             raised = gevent.Greenlet(_raise, wish)
             raised.link_exception(locust_exception_handler(user.environment))
@@ -153,9 +155,12 @@ class OpenLoop:
         finally:
             if visitor is None or visitor.planned is not None:  # its task never asked anything
                 self._count(user, max(0.0, monotonic() - planned))
-        if visitor is not None:
-            visitor.planned = None
-            free.append(visitor)
+            if visitor is not None:
+                visitor.planned = None
+                if comes_back:
+                    free.append(visitor)
+                else:
+                    visitor.on_stop()
 
     def _perform(self, visitor: StreamUser, planned: float, order: Order | None) -> None:
         """Let *visitor* do one task; a greenlet of its own carries its state, as Locust's users do."""
