@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from locust.stats import RequestStats
+
 import gc
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,8 +15,10 @@ import psutil
 
 from harness.observe.aggregate import Aggregate
 from harness.observe.history import History
+from harness.swarm.trimming import trim
 
 _EACH_S = 1.0
+_TRIM_EACH = 60  # seconds
 
 
 class Flushable(Protocol):
@@ -24,13 +29,14 @@ class Flushable(Protocol):
 
 
 class Housekeeper:
-    """Hands written records to the system, and looks at this process's own load."""
+    """Hands written records to the system, looks at this process's own load, and bounds what Locust keeps."""
 
-    def __init__(self, aggregate: Aggregate) -> None:
+    def __init__(self, aggregate: Aggregate, stats: RequestStats) -> None:
         self.keeper: Flushable | None = None
         self.history: History | None = None
         self.each_second: Callable[[], None] | None = None
         self._aggregate = aggregate
+        self._stats = stats
         self._process = psutil.Process()
         self._greenlet: gevent.Greenlet[..., Any] | None = None
 
@@ -52,7 +58,7 @@ class Housekeeper:
 
     def _keep_house(self) -> None:
         self._process.cpu_percent()
-        while True:
+        for second in itertools.count(1):
             gevent.sleep(_EACH_S)
             self._aggregate.cpu_ratio = self._process.cpu_percent() / 100.0
             self._aggregate.open_sockets = count_sockets()
@@ -62,6 +68,8 @@ class Housekeeper:
                 self.history.tick()
             if self.each_second is not None:
                 self.each_second()
+            if second % _TRIM_EACH == 0:
+                trim(self._stats)
 
 
 def count_sockets() -> int | None:

@@ -64,7 +64,7 @@ class Node:
         self._stop_timeout = environment.stop_timeout
         self._classes = UserClasses(environment)
         self._checked: tuple[Settings, object] | None = None
-        self._housekeeper = Housekeeper(self.aggregate)
+        self._housekeeper = Housekeeper(self.aggregate, environment.stats)
 
     # The life of the process.
 
