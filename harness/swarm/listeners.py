@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from harness.load.settings import UsageError
 from harness.swarm.ending import show_run
+from harness.swarm.exposed import exposures
 from harness.swarm.master_node import MasterNode
 from harness.swarm.node import USAGE_EXIT, Node
 from harness.swarm.options import add_options
@@ -88,6 +89,7 @@ def _init(environment: Environment, web_ui: Any = None, **_: Any) -> None:
             check_port(node.options.web_host, node.options.web_port)
             WebGuard(node, stopping).install(web_ui)
             Tab(node).attach(web_ui)
+        _say_who_can_listen(node, has_page=web_ui is not None)
         node.open()
     except UsageError as error:
         _give_up(node, error)
@@ -115,6 +117,15 @@ def quiet_loggers() -> None:
     """Silence what would be a line per request: httpx reports each at INFO."""
     for name in ("httpx", "httpcore"):
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _say_who_can_listen(node: Node, *, has_page: bool) -> None:
+    runner = node.environment.runner
+    if isinstance(runner, WorkerRunner):
+        return  # neither page nor exporter
+    is_master = isinstance(runner, MasterRunner)
+    for line in exposures(node.options, has_page=has_page, is_master=is_master):
+        print(f"harness: {line}", file=sys.stderr, flush=True)
 
 
 def _end_single(node: Node) -> None:

@@ -13,6 +13,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from harness.swarm.exposed import stay_local
 from harness.swarm.load_options import add_load_options
 
 SEPARATOR = ","
@@ -51,6 +52,7 @@ def add_options(parser: LocustArgumentParser) -> None:
     _run(parser)
     _transport(parser)
     add_load_options(_adder(parser), _JoinedLines)
+    stay_local(parser)
 
 
 class _Text(str):
