@@ -5,7 +5,7 @@ BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format bench lock clean
+.PHONY: help setup run test check format bench soak audit lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,12 @@ bench: $(STAMP) ## run the benchmarks; they print ratios and judge nothing
 		[ -e "$$program" ] || { echo "bench: there is no benchmarks/bench_*.py" >&2; exit 1; }; \
 		$(BIN)/python "$$program"; \
 	done
+
+soak: $(STAMP) ## half an hour with every fault mixed: does anything grow? (ARGS="--minutes 5", "--write docs/soak.md")
+	@$(BIN)/python benchmarks/soak.py $(ARGS)
+
+audit: $(STAMP) ## known vulnerabilities of what the lock file pins; asks a service on the network
+	@$(BIN)/pip-audit --strict --require-hashes --disable-pip -r requirements-dev.lock
 
 lock: $(STAMP) ## write the lock files anew from pyproject.toml (UPGRADE=1: newest versions)
 	@UPGRADE="$(UPGRADE)" sh scripts/lock.sh
