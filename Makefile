@@ -5,10 +5,10 @@ BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format bench soak audit lock clean
+.PHONY: help setup run test test-peers check format bench soak audit lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make .venv and install everything (PYTHON=… chooses the interpreter)
 	@:
@@ -25,6 +25,10 @@ run: $(STAMP) ## simulated gateway, Locust's web UI and the metrics exporter; Ct
 
 test: $(STAMP) ## run the tests (ARGS="-k sse" and the like go to pytest)
 	@$(BIN)/pytest $(ARGS)
+
+test-peers: $(STAMP) ## LiteLLM, aimock and the official SDKs against us; installed into .peers once
+	@sh scripts/peers.sh
+	@$(BIN)/pytest tests/peers $(ARGS)
 
 check: $(STAMP) ## ruff and mypy, tests included; generated files are fresh
 	@$(BIN)/ruff check .
@@ -48,9 +52,12 @@ soak: $(STAMP) ## half an hour with every fault mixed: does anything grow? (ARGS
 audit: $(STAMP) ## known vulnerabilities of what the lock file pins; asks a service on the network
 	@$(BIN)/pip-audit --strict --require-hashes --disable-pip -r requirements-dev.lock
 
+pictures: $(STAMP) ## draw docs/pictures/ from a simulated run (needs npm, chromium, prometheus)
+	@$(BIN)/python scripts/pictures.py
+
 lock: $(STAMP) ## write the lock files anew from pyproject.toml (UPGRADE=1: newest versions)
 	@UPGRADE="$(UPGRADE)" sh scripts/lock.sh
 
-clean: ## remove .venv, caches and build output (results stay)
-	rm -rf $(VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+clean: ## remove .venv, .peers, caches and build output (results stay)
+	rm -rf $(VENV) .peers build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find harness tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,5 +1,6 @@
 """The lock files: complete, hashed, in step with pyproject.toml, and silent about where they were made."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -25,7 +26,16 @@ def pins(lock: str) -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+LOCKS = sorted(path.name for path in REPOSITORY.glob("requirements*.lock"))
+
+
+def test_the_locks_are_these():
+    peers = ["requirements-peers-litellm.lock", "requirements-peers-node.lock"]
+
+    assert ["requirements-dev.lock", *peers, "requirements.lock"] == LOCKS
+
+
+@pytest.mark.parametrize("lock", LOCKS)
 def test_every_pin_is_hashed_and_no_line_says_where_it_came_from(lock):
     assert all(pins(lock).values())
 
@@ -53,3 +63,12 @@ def in_lock(wanted: Requirement, locked: dict[str, str]) -> bool:
 def test_both_locks_agree():
     """What users install is what was tested."""
     assert pins("requirements.lock").items() <= pins("requirements-dev.lock").items()
+
+
+def test_the_lock_of_npm_packages_is_hashed_and_says_nothing_of_registries():
+    text = (REPOSITORY / "tests/peers/aimock/package-lock.json").read_text(encoding="utf-8")
+    packages = [entry for name, entry in json.loads(text)["packages"].items() if name]
+
+    assert packages
+    assert all(entry["integrity"].startswith("sha512-") for entry in packages)
+    assert "://" not in text
