@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from harness.gateways.durations import format_duration
-from harness.judge.evidence import Cell, Evidence, Key
+from harness.judge.evidence import Cell, Cells, Evidence, Key
 from harness.judge.gates import WHERE, Abort, Gate, Gates
 from harness.judge.gating import judge_cells
 from harness.judge.verdict import Result
@@ -81,12 +81,12 @@ class AbortWatch:
         return None
 
     def _judge(self, gate: Gate, abort: Abort, now: float, waiting: list[tuple[Key, float]]) -> Result:
-        cells = [
+        cells = Cells(
             cell
             for began, evidence in self._slices
             if began > now - abort.window_s - _SLICE_S
             for cell in evidence.select(gate.where)
-        ]
+        )
         if gate.metric in ("ttft", "first_content"):
             wanted = [(WHERE.index(key), value) for key, value in gate.where.items()]
             held = Cell()

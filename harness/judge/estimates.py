@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from harness.judge.binomial import share_interval
-from harness.judge.evidence import Cell
+from harness.judge.evidence import Cell, Cells
 from harness.judge.gates import Gate
-from harness.judge.metrics import QUANTILES
-from harness.judge.sample import Estimate, Sample
+from harness.judge.metrics import QUANTILES, View
+from harness.judge.sample import Estimate
 
 
-def estimate_gate(gate: Gate, cells: Sequence[Cell], seconds: float) -> Estimate | None:
+def estimate_gate(gate: Gate, cells: Cells, seconds: float) -> Estimate | None:
     """Return the gate's number with its interval; None if nothing says anything about it.
 
     *seconds* is how long the measured part took: what tokens per second are counted over.
@@ -36,13 +36,13 @@ def estimate_gate(gate: Gate, cells: Sequence[Cell], seconds: float) -> Estimate
     return Estimate(sum(cell.tokens for cell in cells) / seconds, streams)
 
 
-def estimate_time(cells: Iterable[Cell], metric: str, stat: float | str, *, view: str, failed: str,
+def estimate_time(cells: Cells, metric: str, stat: float | str, *, view: View, failed: str,
                   low_is_good: bool = True, confidence: float | None = None) -> Estimate | None:  # fmt: skip
     """Return a per-stream metric over *cells*; None if no stream had anything to say.
 
     *stat* is a quantile or ``mean``, ``min``, ``max``.
     """
-    sample = Sample.of((cell.attempts if view == "attempt" else cell.requests)[metric] for cell in cells)
+    sample = cells.sample(metric, view)
     if failed == "leave_out":
         sample = sample.without_failures()
     elif not low_is_good and sample.lost:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 
 from harness.judge.gates import WHERE
-from harness.judge.metrics import REQUEST_TIMES
+from harness.judge.metrics import REQUEST_TIMES, View
 from harness.judge.readings import add_attempt, add_request, meets, new_samples
 from harness.judge.sample import Sample
 from harness.stream.outcome import is_failure
@@ -39,6 +39,24 @@ class Cell:
     failed_first: int = 0
     recovered: int = 0
     tokens: int = 0
+
+
+class Cells(list[Cell]):
+    """Some cells, and their samples added up, each once: ten gates may look at the same million values."""
+
+    def __init__(self, cells: Iterable[Cell] = ()) -> None:
+        super().__init__(cells)
+        self._merged: dict[tuple[str, View], Sample] = {}
+
+    def sample(self, metric: str, view: View) -> Sample:
+        """Return the values of a per-stream metric over all cells, which must not grow any more."""
+        found = self._merged.get((metric, view))
+        if found is None:
+            found = Sample.of(
+                (cell.attempts if view == "attempt" else cell.requests)[metric] for cell in self
+            )
+            self._merged[metric, view] = found
+        return found
 
 
 @dataclass(slots=True)
@@ -92,6 +110,8 @@ class Evidence:
         self._threshold_s = threshold_s
         self._waiting: dict[str, tuple[Attempt, bool]] = {}
         self._seen: set[int] = set()
+        self._closed = False
+        self._selected: dict[tuple[tuple[str, str], ...], Cells] = {}
 
     def add(self, record: Attempt) -> None:
         """Add one record, of whatever phase."""
@@ -119,11 +139,18 @@ class Evidence:
             self._end_request(cell, record, "aborted", first_failed)
         self._waiting.clear()
         self._seen.clear()
+        self._closed = True
 
-    def select(self, where: Mapping[str, str]) -> list[Cell]:
+    def select(self, where: Mapping[str, str]) -> Cells:
         """Return the cells whose labels are those of *where*."""
-        wanted = [(WHERE.index(key), value) for key, value in where.items()]
-        return [cell for key, cell in self.cells.items() if all(key[i] == value for i, value in wanted)]
+        asked = tuple(sorted(where.items()))
+        if asked in self._selected:
+            return self._selected[asked]
+        wanted = [(WHERE.index(key), value) for key, value in asked]
+        found = Cells(cell for key, cell in self.cells.items() if all(key[i] == value for i, value in wanted))
+        if self._closed:
+            self._selected[asked] = found
+        return found
 
     def labels(self, name: str) -> list[str]:
         """Return the values that occur of the label *name*, sorted."""

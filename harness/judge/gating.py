@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from harness.judge.estimates import estimate_gate
-from harness.judge.evidence import Cell, Evidence
+from harness.judge.evidence import Cells, Evidence
 from harness.judge.gates import Gate
 from harness.judge.quantities import format_share, format_value
 from harness.judge.relative import Reference, judge_relative
@@ -30,7 +29,7 @@ def judge_gate(gate: Gate, evidence: Evidence, reference: Reference | None = Non
     return judge_relative(gate, estimate, reference)
 
 
-def judge_cells(gate: Gate, cells: Sequence[Cell], seconds: float) -> Result:
+def judge_cells(gate: Gate, cells: Cells, seconds: float) -> Result:
     """Return the verdict on an absolute *gate* over *cells* that *seconds* were measured for."""
     estimate = estimate_gate(gate, cells, seconds)
     if no_data := _no_data(gate, cells, estimate):
@@ -39,7 +38,7 @@ def judge_cells(gate: Gate, cells: Sequence[Cell], seconds: float) -> Result:
     return _absolute(gate, estimate)
 
 
-def _no_data(gate: Gate, cells: Sequence[Cell], estimate: Estimate | None) -> Result | None:
+def _no_data(gate: Gate, cells: Cells, estimate: Estimate | None) -> Result | None:
     what = "streams" if gate.view == "attempt" else "requests"
     if estimate is None:
         if not cells and gate.where:

@@ -372,6 +372,7 @@ def test_a_record_that_stands_twice_is_no_record(folder, record):
     verdict = judge_run(folder.run(records), folder.gates({}))
 
     assert (22, "repeated_records") == (verdict.exit_code, verdict.invalid[0].code)
+    assert "attempts.jsonl holds 2 records for the second time" == verdict.invalid[0].text
 
 
 def test_records_that_the_summary_counts_and_the_file_lacks_are_lost(folder, record):

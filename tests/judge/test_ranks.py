@@ -41,6 +41,15 @@ def test_exact_p_is_the_share_of_all_orders():
     assert share == pytest.approx(mann_whitney(a, b))
 
 
+def test_ties_count_half_and_take_their_part_of_the_variance():
+    """B wins 2 + 3.5 + 4 + 4 of 16: z = (13.5 - 8 - 0.5) / √(16 / 12 × (9 - 30 / 56))."""
+    a, b = [1.0, 2.0, 2.0, 3.0], [2.0, 3.0, 4.0, 5.0]
+    z = 5.0 / math.sqrt(16 / 12 * (9 - 30 / 56))
+
+    assert math.erfc(z / math.sqrt(2)) == pytest.approx(mann_whitney(a, b))
+    assert math.erfc(z / math.sqrt(2)) == pytest.approx(mann_whitney(b, a))
+
+
 def test_smallest_p_is_what_separate_groups_give():
     assert 0.1 == pytest.approx(smallest_p(3, 3))
     assert 2 / 252 == pytest.approx(smallest_p(5, 5))

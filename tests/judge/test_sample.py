@@ -39,6 +39,8 @@ def sample(known=(), cut=(), lost=0):
         (sample([1, 2, 3, 4, 5], cut=[9] * 5), 0.5, 5.0, False),
         # cut early, and the rest failed: at least the smallest that is possible
         (sample([1], cut=[0.5], lost=2), 0.5, math.inf, False),
+        # cut at the very moment of the last value: what had happened then had happened
+        (sample([1, 2], cut=[2], lost=2), 0.9, math.inf, False),
         # nothing but cut streams
         (sample(cut=[3, 4]), 0.5, 3.0, True),
     ],
@@ -72,6 +74,8 @@ def test_no_interval_from_five_values():
         # Kaplan–Meier weights: 1/3 on 1, the cut at 2 hands its third to 6
         (sample([1, 6], cut=[2]), 1 / 3 + 6 * 2 / 3, False),
         (sample([1, 2], cut=[9]), 4.0, True),
+        # 1/5 on 1, the cut at 2 leaves 4/5 for three, of which the cut at 4 hands its part to 5
+        (sample([1, 3, 5], cut=[2, 4]), 1 / 5 + 3 * 4 / 15 + 5 * 8 / 15, False),
     ],
 )
 def test_mean(made, value, at_least):

@@ -18,7 +18,6 @@ from harness.judge.report.markup import Html, join, section, table, tag
 from harness.judge.report.picture import Picture
 from harness.judge.report.sections import all_sections
 from harness.judge.report.words import lead
-from harness.judge.sample import Sample
 
 # No script, no image, no font, no connection: what a server wrote could not run even if it were not escaped.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -68,8 +67,7 @@ def side_by_side(pictures: Sequence[Picture]) -> Html:
         words = metric.replace("_", " ") if stat == "rate" else f"{metric} {stat}"
         rows.append((words, *(_number(picture, metric, stat) for picture in pictures)))
     samples = {
-        f"{picture.facts.name}": Sample.of(cell.attempts["ttft"] for cell in picture.evidence.cells.values())
-        for picture in pictures
+        picture.facts.name: picture.evidence.select({}).sample("ttft", "attempt") for picture in pictures
     }
     drawn = charts.shares_that_got_there(samples, "time to first token")
     about = "All protocols together. Whether a difference is more than chance: harness compare."
@@ -154,7 +152,7 @@ def _badge(picture: Picture) -> Html:
 
 
 def _number(picture: Picture, metric: str, stat: str) -> str:
-    cells = list(picture.evidence.cells.values())
+    cells = picture.evidence.select({})
     if stat == "rate":
         estimate = estimate_rate(cells, metric)
     else:

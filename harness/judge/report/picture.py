@@ -15,7 +15,7 @@ from typing import Any, get_args
 import msgspec
 from msgspec import structs
 
-from harness.judge.evidence import Cell, Evidence, collect
+from harness.judge.evidence import Cells, Evidence, collect
 from harness.judge.facts import RunFacts, read_facts
 from harness.judge.judging import Judged
 from harness.judge.outputs import VERDICT
@@ -116,7 +116,7 @@ class Picture:
         return self.facts.simulated or self.evidence.simulated
 
     @property
-    def protocols(self) -> dict[str, list[Cell]]:
+    def protocols(self) -> dict[str, Cells]:
         """The evidence by protocol."""
         return {name: self.evidence.select({"protocol": name}) for name in self.evidence.labels("protocol")}
 

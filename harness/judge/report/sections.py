@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from harness.gateways.durations import format_duration
-from harness.judge.evidence import Cell
+from harness.judge.evidence import Cells
 from harness.judge.metrics import METRICS, QUANTILES, TIMES
 from harness.judge.quantities import format_share, format_value
 from harness.judge.report import charts
@@ -131,7 +131,7 @@ def latencies(picture: Picture) -> Html:
     if not picture.protocols:
         return Html("")
     samples = {
-        name: {metric: Sample.of(cell.attempts[metric] for cell in cells) for metric in TIMES}
+        name: {metric: cells.sample(metric, "attempt") for metric in TIMES}
         for name, cells in picture.protocols.items()
     }
     parts = []
@@ -274,7 +274,7 @@ def _measure(entry: Mapping[str, Any]) -> str:
     return f"{name}, per {entry.get('view')}{f', {limited}' if limited else ''}"
 
 
-def _outcomes(cells: list[Cell]) -> Counter[str]:
+def _outcomes(cells: Cells) -> Counter[str]:
     total: Counter[str] = Counter()
     for cell in cells:
         total.update(cell.outcomes)

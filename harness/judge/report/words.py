@@ -105,7 +105,7 @@ def _of(n: int, whole: int, total: bool = False) -> str:
 
 
 def _how_long(picture: Picture) -> str:
-    cells = list(picture.evidence.cells.values())
+    cells = picture.evidence.select({})
     half = estimate_time(cells, "ttft", 0.5, view="attempt", failed="count")
     most = estimate_time(cells, "ttft", 0.95, view="attempt", failed="count")
     if half is None or most is None:
