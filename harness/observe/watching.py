@@ -6,8 +6,9 @@ Plain data (text, finite numbers, None), ready for JSON: one NaN would blank the
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import nlargest
+from math import isfinite
 from typing import Any
 
 from harness.observe.buckets import Histogram
@@ -35,6 +36,8 @@ SAMPLE_S = 2.0
 
 SILENT_SHOWN = 20
 
+NOTHING = "–"
+
 _PHASES = ("connecting", "waiting", "streaming", "silent")
 
 
@@ -60,9 +63,10 @@ class _Part:
             found.counts = [max(0, a - b) for a, b in zip(found.counts, before.counts, strict=True)]
         return found
 
-    def ms(self, family: Family, q: float) -> float | None:
-        value = self.histogram(family).quantile(q)
-        return None if value is None else round(value * 1e3, 1)
+    def ms(self, family: Family, *quantiles: float) -> str:
+        """Return the quantiles in milliseconds as one text, such as ``201 / 350``."""
+        found = self.histogram(family)
+        return _slashed(_ms(found.quantile(q)) for q in quantiles)
 
     def counts(self, family: Family, label: str, **where: str) -> dict[str, int]:
         """Return the counter *family* by the values of *label*."""
@@ -91,25 +95,19 @@ def _row(part: _Part, protocol: str, scenario: str) -> dict[str, Any]:
     phases = [sum(streams.phases[i] for streams in opened) for i in range(len(_PHASES))]
     outcomes = part.counts(ATTEMPTS, "outcome")
     retries = part.counts(REQUESTS, "retry_outcome")
-    intervals = part.histogram(KEEPALIVE_INTERVAL)
     ended = sum(n for outcome, n in outcomes.items() if outcome not in CLIENT_ENDED)
     longest = part.histogram(LONGEST_SILENCE).quantile(1.0)
+    silent_s = max((streams.oldest_silence_s for streams in opened), default=0.0)
     return {
         "name": protocol if scenario == "default" else f"{protocol} · {scenario}",
         "streams": ended,
         "failed": ended - outcomes.get("completed", 0),
-        "open": " / ".join(map(str, phases)),
-        "ttft_p50": part.ms(FIRST_TOKEN, 0.5),
-        "ttft_p95": part.ms(FIRST_TOKEN, 0.95),
-        "ttft_p99": part.ms(FIRST_TOKEN, 0.99),
-        "content_p50": part.ms(FIRST_CONTENT, 0.5),
-        "content_p95": part.ms(FIRST_CONTENT, 0.95),
-        "content_p99": part.ms(FIRST_CONTENT, 0.99),
-        "gap_p50": part.ms(INTER_TOKEN, 0.5),
-        "gap_p99": part.ms(INTER_TOKEN, 0.99),
-        "silence_now": round(max((s.oldest_silence_s for s in opened), default=0.0), 2),
-        "silence_max": None if longest is None else round(longest, 2),
-        "keepalive": part.ms(KEEPALIVE_INTERVAL, 0.99) if intervals.count else None,
+        "open": _slashed(map(str, phases)),
+        "ttft": part.ms(FIRST_TOKEN, 0.5, 0.95, 0.99),
+        "content": part.ms(FIRST_CONTENT, 0.5, 0.95, 0.99),
+        "gap": part.ms(INTER_TOKEN, 0.5, 0.99),
+        "silence": f"{silent_s:.2f} / {NOTHING if longest is None else f'{longest:.2f}'}",
+        "keepalive": part.ms(KEEPALIVE_INTERVAL, 0.99),
         "stalls": _words(part.counts(STALLS, "stall_class", fatal="true")),
         "soft": _words(part.counts(STALLS, "stall_class", fatal="false")),
         "errors": _words(part.counts(ERROR_EVENTS, "error_type")),
@@ -119,7 +117,17 @@ def _row(part: _Part, protocol: str, scenario: str) -> dict[str, Any]:
 
 
 def _words(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {n}" for name, n in counts.items()) or "–"
+    return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in counts.items()) or NOTHING
+
+
+def _ms(seconds: float | None) -> str:
+    if seconds is None:
+        return NOTHING
+    return f"{seconds * 1e3:.1f}" if seconds < 0.1 else f"{seconds * 1e3:,.0f}"
+
+
+def _slashed(parts: Iterable[str]) -> str:
+    return " / ".join(parts)
 
 
 class Samples:
@@ -156,8 +164,21 @@ class Samples:
             }
         )
 
-    def __iter__(self) -> Any:
+    def clear(self) -> None:
+        """Forget all samples; the next one counts from the last that was taken."""
+        self._kept.clear()
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self._kept)
+
+
+def finite(data: Any) -> Any:
+    """Return plain *data* with None in place of every number that JSON does not know."""
+    if isinstance(data, dict):
+        return {key: finite(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [finite(value) for value in data]
+    return None if isinstance(data, float) and not isfinite(data) else data
 
 
 def silent_streams(

@@ -85,6 +85,10 @@ class MasterNode(Node):
         """Return the open streams of all workers that have gone longest without output."""
         return self.workers.silent()
 
+    def workers_now(self) -> list[dict[str, Any]]:
+        """Return every worker with its state, its users and the age of its last report."""
+        return self.workers.table()
+
     def losses(self) -> Losses:
         """Return the workers that the run has lost so far."""
         return Losses(tuple(self.workers.lost()), self.workers.lost_streams())

@@ -207,6 +207,13 @@ class Node:
         """Return the open streams that have gone longest without output."""
         return silent_streams(self.aggregate.open_sessions(), time.monotonic(), self.aggregate.worker)
 
+    def workers_now(self) -> list[dict[str, Any]]:
+        """Return the workers of this process, if it has any, for the page."""
+        return []
+
+    def check_workers(self) -> None:
+        """Raise `UsageError` if a run needs workers and there are none."""
+
     def losses(self) -> Losses:
         """Return the workers that the run has lost so far, and the streams that went with them."""
         return Losses()

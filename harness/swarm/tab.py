@@ -19,7 +19,8 @@ from flask import Blueprint, Response, jsonify, request, send_file
 from harness.observe.results import ATTEMPTS, SUMMARY
 from harness.observe.snapshot import Snapshot
 from harness.observe.totals import Totals
-from harness.observe.watching import SAMPLE_S, Samples, rows, silent_streams
+from harness.observe.watching import SAMPLE_S, Samples, finite, rows
+from harness.swarm.ending import validity_of
 from harness.swarm.node import Node
 
 _COLUMNS = (
@@ -27,16 +28,10 @@ _COLUMNS = (
     ("streams", "Streams"),
     ("failed", "Failed"),
     ("open", "Open: connecting / waiting / streaming / silent"),
-    ("ttft_p50", "TTFT p50 (ms)"),
-    ("ttft_p95", "p95"),
-    ("ttft_p99", "p99"),
-    ("content_p50", "First content p50 (ms)"),
-    ("content_p95", "p95"),
-    ("content_p99", "p99"),
-    ("gap_p50", "Inter-token p50 (ms)"),
-    ("gap_p99", "p99"),
-    ("silence_now", "Oldest silence now (s)"),
-    ("silence_max", "so far (s)"),
+    ("ttft", "TTFT p50 / p95 / p99 (ms)"),
+    ("content", "First content p50 / p95 / p99 (ms)"),
+    ("gap", "Inter-token p50 / p99 (ms)"),
+    ("silence", "Oldest silence now / so far (s)"),
     ("keepalive", "Keepalive interval p99 (ms)"),
     ("stalls", "Stalls"),
     ("soft", "Soft stalls"),
@@ -81,11 +76,15 @@ class Tab:
         @routes.route("/live.json")
         @web_ui.auth_required_if_enabled
         def live() -> Response:
+            run = self._node.run
             return jsonify(
+                run=None if run is None else run.name,
+                gateway=None if run is None else run.settings.gateway,
                 samples=list(self._samples),
-                silent=silent_streams(self._node.aggregate.open_sessions(), time.monotonic()),
+                silent=self._node.silent(),
+                workers=self._node.workers_now(),
                 validity=self._validity(),
-                simulated=self._node.run is not None and self._node.run.settings.simulated,
+                simulated=run is not None and run.settings.simulated,
             )
 
         @routes.route("/tab.js")
@@ -113,7 +112,7 @@ class Tab:
         if request.endpoint == "locust.request_stats" and response.is_json:
             data = response.get_json()
             data["extended_stats"] = [{"key": "streams", "data": self._rows()}]
-            response.set_data(json.dumps(data))
+            response.set_data(json.dumps(finite(data), allow_nan=False))
         elif request.endpoint == "locust.index" and response.mimetype == "text/html":
             base = self._node.options.web_base_path or ""
             tag = f'<script src="{base}/harness/tab.js" data-base="{base}"></script></body>'
@@ -134,14 +133,21 @@ class Tab:
         return rows(totals, baseline)
 
     def _validity(self) -> dict[str, Any]:
-        state = self._node.states[-1] if self._node.states else None
-        if state is None or state.valid is None:
+        """Return whether the run is valid: the verdict at its end, until then how it stands."""
+        state, totals = (self._node.states[-1] if self._node.states else None), self._totals()
+        if state is None or totals is None:
             return {"valid": None, "reasons": []}
-        return {"valid": state.valid, "reasons": [reason.text for reason in state.reasons]}
+        valid, reasons = state.valid, state.reasons
+        if self._node.is_on:
+            tolerate = self._node.options.tolerate_worker_loss
+            now = validity_of(totals, self._node.losses(), state.threshold_s, tolerate=tolerate)
+            valid, reasons = now.valid, now.reasons
+        return {"valid": valid, "reasons": [reason.text for reason in reasons]}
 
     def _reset(self, **_: Any) -> None:
         """Locust's reset button: the tab counts from here; the counters of the exporter never go back."""
         self._baseline = self._totals()
+        self._samples.clear()
 
     def _sample(self) -> None:
         while True:

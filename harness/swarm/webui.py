@@ -14,6 +14,7 @@ from werkzeug.datastructures import ImmutableMultiDict, MultiDict
 
 from harness.load.settings import UsageError
 from harness.swarm.node import Node
+from harness.swarm.origin import refuse_foreign_origin
 from harness.swarm.stopping import Stopping
 
 # What Locust's own form sends; every other field is an option that is shown in the form.
@@ -49,6 +50,7 @@ class WebGuard:
         """Take the place before every view of *web_ui*."""
         assert web_ui.app is not None
         self._picks_classes = web_ui.userclass_picker_is_active
+        web_ui.app.before_request(refuse_foreign_origin)
 
         @web_ui.app.before_request
         def check() -> Response | None:
@@ -74,6 +76,7 @@ class WebGuard:
         try:
             if self._state == STATE_CLEANUP:
                 raise UsageError("the last run is still draining its streams; Stop again cuts them")
+            node.check_workers()
             _apply(vars(node.options), form)
             if form.get("host") is not None:
                 environment.host = form["host"].replace("<", "").replace(">", "").strip()

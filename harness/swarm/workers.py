@@ -102,16 +102,9 @@ class MasterSide:
         return merge(snapshots, ages)
 
     def silent(self) -> list[dict[str, Any]]:
-        """Return the streams of all living workers that have gone longest without output."""
-        now = self._clock()
-        found = []
-        for client_id, report in self._reports.items():
-            if not self._is_gone(client_id):
-                age_s = now - report.at
-                for row in report.silent:
-                    later = {key: round(row[key] + age_s, 1) for key in ("no_token_s", "no_byte_s")}
-                    found.append({**row, **later})
-        return oldest(found)
+        """Return the streams of living workers that have gone longest without output, as last reported."""
+        living = [report for client_id, report in self._reports.items() if not self._is_gone(client_id)]
+        return oldest(stream for report in living for stream in report.silent)
 
     def states(self) -> dict[str, int]:
         """Return how many workers are in which state; who was lost and never came back is missing."""
@@ -121,6 +114,23 @@ class MasterSide:
             state = known.get(client_id, "missing")
             counts[state] = counts.get(state, 0) + 1
         return counts
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return every worker that is known, or was lost in this run, as plain data."""
+        known = {client.id: client for client in self._runner.clients.all}
+        ages, rows = self.ages_s(), []
+        for client_id in sorted(known.keys() | self._lost.keys(), key=self._runner.get_worker_index):
+            client, name = known.get(client_id), self.name_of(client_id)
+            rows.append(
+                {
+                    "name": name,
+                    "state": "missing" if client is None else client.state,
+                    "users": 0 if client is None else client.user_count,
+                    "report_age_s": round(ages[name], 1) if name in ages else None,
+                    "missed_at": self._lost.get(client_id),
+                }
+            )
+        return rows
 
     def ages_s(self) -> dict[str, float]:
         """Return how long ago each worker reported."""
