@@ -156,6 +156,21 @@ def test_a_number_that_is_never_reached_is_infinitely_worse(folder, runs, record
     assert (math.inf, math.inf, math.inf) == (against.ratio, against.low, against.high)
 
 
+@pytest.mark.parametrize(
+    ("outcome", "word", "ratio"), [("completed", "pass", 1.0), ("stalled", "fail", math.inf)]
+)
+def test_a_rate_that_was_zero_before_is_the_same_or_infinitely_worse(
+    outcome, word, ratio, folder, runs, recorded
+):
+    gates = folder.gates({**RELATIVE, "metric": "stall_rate", "stat": "rate"})
+    verdict = judge_run(runs(0.4, outcome=outcome)[0], gates)
+    against = verdict.results[0].against
+
+    assert word == verdict.word
+    assert isinstance(against, Against)
+    assert (0.0, ratio) == (against.median, against.ratio)
+
+
 def test_the_given_baseline_takes_the_place_of_the_named_one(folder, runs, recorded):
     recorded.rename(folder.base / "other.json")
     verdict = judge_run(runs(0.4)[0], folder.gates(RELATIVE), folder.base / "other.json")
