@@ -29,6 +29,7 @@ from harness.judge.check import (
 from harness.judge.check.report import as_dict, counts, render
 from harness.judge.check.situations import SHORT_PROMPT, cost
 from harness.load.prompts import Prompt
+from harness.load.run import SIMULATOR_HEADER
 from harness.load.settings import Settings, UsageError
 from harness.observe.table import console_for
 from harness.swarm.configure import transport_of
@@ -144,15 +145,22 @@ def _ask(asker: Asker, promises: Sequence[Promise], steps: list[Step], args: arg
     if asker.simulated and args.provoke == "auto":
         asker.provoke = "header"
         asked = [(step.situation.name, step.protocol, step.run) for step in steps]
+        told = _simulator(asker)
         if "healthy" in asker.plays:  # the first one did not get what it should
             asker.seen.clear()
             asked = []
         every = _steps(asker, promises, args.runs)
         more = [s for s in every if (s.situation.name, s.protocol, s.run) not in asked]
         rest = [*rest, *more] if asked else more
-        _say(f"{asker.settings.base_url} says that it is simulated: it is told what to play. "
-             f"{_price(rest, asker)}")  # fmt: skip
+        _say(f"{told}: it is told what to play. {_price(rest, asker)}")
     asker.ask_all(rest, console_for(sys.stderr))
+
+
+def _simulator(asker: Asker) -> str:
+    """Return what the answer says of itself; a simulator may well play another gateway than the one meant."""
+    plays, meant = asker.seen[0].headers.get(SIMULATOR_HEADER, ""), asker.settings.profile.name
+    other = f" and plays {plays}, not {meant}" if plays and plays != meant else ""
+    return f"{asker.settings.base_url} says that it is simulated{other}"
 
 
 def _refuse_nobody(first: Observation, settings: Settings) -> None:

@@ -1,18 +1,24 @@
 """The command: what it announces, prints and returns."""
 
+import io
 import json
 import socket
-import subprocess
-import sys
+from contextlib import redirect_stderr, redirect_stdout
+from types import SimpleNamespace
 
 import pytest
+
+from harness.cli import main
 
 SCALED = ["--time-scale", "0.02", "--parallel", "9"]
 
 
 def check(*arguments):
-    command = [sys.executable, "-m", "harness", "check", *arguments]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    """Run the command in this process, as starting another one takes longer than the check."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main(["check", *arguments])
+    return SimpleNamespace(returncode=code, stdout=out.getvalue(), stderr=err.getvalue())
 
 
 def test_json_holds_findings_evidence_and_every_record_and_nothing_else_is_on_stdout(start_sim):
@@ -45,6 +51,12 @@ def test_it_announces_time_and_tokens_before_it_asks(start_sim):
         "9 at a time: about 5.00 s and at most 512 output tokens."
     ) == first
     assert "says that it is simulated" in second
+
+
+def test_a_simulator_that_plays_another_gateway_is_noticed(start_sim):
+    done = check(start_sim("hopbase"), "--gateway", "sabiuco", "--only", "B05", *SCALED)
+
+    assert "says that it is simulated and plays hopbase, not sabiuco: it is told what to play" in done.stderr
 
 
 def test_a_broken_promise_is_shown_with_its_evidence_and_is_exit_code_11(start_sim):
