@@ -25,6 +25,7 @@ from harness.observe.totals import Health
 from harness.observe.watching import silent_streams
 from harness.swarm.classes import UserClasses
 from harness.swarm.configure import settings_of, simulator_plan
+from harness.swarm.costs import projected_cost
 from harness.swarm.ending import Losses, finish_run
 from harness.swarm.gating import Gating, gates_of, tolerance_of
 from harness.swarm.housekeeping import Housekeeper
@@ -137,6 +138,8 @@ class Node:
             self.keeper = Keeper.open(self.options, settings)
         except (UsageError, ResultsError) as error:
             self._refuse(str(error))
+        if cost := projected_cost(settings, self.options):
+            print(f"harness: {cost}", file=sys.stderr, flush=True)
         self.summary = None
         self.run = Run(self.keeper.run, settings, self.aggregate, self.keeper, self._turned_out_simulated)
         self.run.on_over = self.end_early

@@ -12,6 +12,7 @@ from harness.load.prompts import Prompt
 from harness.load.settings import UsageError
 from harness.load.users import PROTOCOL_USERS, StreamUser
 from harness.swarm.classes import scenario_users
+from harness.swarm.costs import projected_cost
 from harness.swarm.loading import open_load
 
 URL = "http://127.0.0.1:9"
@@ -119,6 +120,42 @@ def test_what_a_user_gets_wrong_is_one_line_that_names_it(settings, arguments, w
 
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+FAR = "http://192.0.2.1:9"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        # 100 in and 50 out, 2/s for a minute
+        (
+            "--prompt-tokens 100 --max-tokens 50 --arrivals poisson --rate 2 -t 1m",
+            "up to 18,000 tokens in all",
+        ),
+        (
+            "--prompt-tokens 100 --max-tokens 50 -u 5 -t 1m",
+            "about 100 tokens in and up to 50 out per request",
+        ),
+        ("--prompt-tokens 100 --max-tokens 50 -u 5 -t 1m", "without bound"),
+        ("--prompt-tokens 100 --max-tokens 50 --max-requests 10", "up to 1,500 tokens in all"),
+        ("--prompt-tokens 100 --max-tokens 50 --shared-prefix 1000 --cache allow", "about 1,2"),
+        # three turns: the second quotes 150 tokens, the third 300; 150 in the mean
+        ("--prompt-tokens 100 --max-tokens 50 --turns 3", "about 250 tokens in"),
+        ("--max-tokens 0", "up to 4,096 out"),
+    ],
+)
+def test_what_a_run_may_cost_is_said_before_it_starts(settings, options, arguments, words):
+    given = ["--model", "m", *arguments.split()]
+    cost = projected_cost(settings(*given, host=FAR), options(*given))
+
+    assert cost is not None
+    assert words in cost
+
+
+def test_this_machine_costs_nothing(settings, options):
+    assert projected_cost(settings("--model", "m", host=URL), options()) is None
+    assert projected_cost(settings(), options()) is None
 
 
 def test_a_kind_of_arrivals_that_only_the_web_form_can_send(options):
