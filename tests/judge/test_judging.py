@@ -286,6 +286,23 @@ def test_warm_up_and_cool_down_are_cut_out(folder, record):
 
 
 @pytest.mark.parametrize(
+    ("began", "n"),
+    [
+        (1_000_000.0, 80),  # as the run's own files say: 2 s later 80 of 100 are left
+        (999_999.0, 90),
+        (None, 80),  # no file says: from the first request on
+    ],
+)
+def test_warm_up_counts_from_the_runs_start(began, n, folder, record):
+    run = folder.run(
+        [record(i) for i in range(100)], run={"started_at": began}, summary={"started_at": began}
+    )
+    gates = folder.gates({"stat": "p50"}, head='warmup = "2s"')
+
+    assert n == only(judge_run(run, gates)).estimate.n
+
+
+@pytest.mark.parametrize(
     ("where", "n"),
     [
         ({"protocol": "chat"}, 40),

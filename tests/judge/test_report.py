@@ -246,6 +246,12 @@ def test_several_runs_stand_side_by_side(folder, record):
     assert re.search(r"ttft p50</td><td class=\"number\">400 ms</td><td class=\"number\">800 ms", html)
 
 
+def test_runs_of_the_same_name_are_told_apart(folder, record):
+    runs = [folder.run([record(i) for i in range(20)], f"{place}/r1") for place in ("here", "there")]
+
+    assert "r1 (2) (100.0 % got there)" in Page(build_report(runs)).text
+
+
 def test_the_worst_streams_show_their_timelines(folder, record, stalled):
     run = folder.run([*(record(i) for i in range(30)), stalled(30)])
     line = {"request": "q30", "attempt": 1, "t": [0.1, 0.4, 0.5, 0.9, 1.4, 1.9], "dropped": 7,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from importlib import resources
@@ -60,18 +61,29 @@ def build_report(folders: Sequence[Path], title: str = "", redact: bool = False)
 
 def side_by_side(pictures: Sequence[Picture]) -> Html:
     """Return the runs as columns of one table, and their first tokens as curves in one drawing."""
-    names = [picture.facts.name for picture in pictures]
+    names = _told_apart([picture.facts.name for picture in pictures])
     rows = [("verdict", *(_badge(picture) for picture in pictures)),
             ("requests", *(f"{sum(picture.requests.values()):,}" for picture in pictures))]  # fmt: skip
     for metric, stat in _SIDE_BY_SIDE:
         words = metric.replace("_", " ") if stat == "rate" else f"{metric} {stat}"
         rows.append((words, *(_number(picture, metric, stat) for picture in pictures)))
     samples = {
-        picture.facts.name: picture.evidence.select({}).sample("ttft", "attempt") for picture in pictures
+        name: picture.evidence.select({}).sample("ttft", "attempt")
+        for name, picture in zip(names, pictures, strict=True)
     }
     drawn = charts.shares_that_got_there(samples, "time to first token")
     about = "All protocols together. Whether a difference is more than chance: harness compare."
     return section("Side by side", table(("", *names), rows), drawn, about=about)
+
+
+def _told_apart(names: Sequence[str]) -> list[str]:
+    """Return *names* with a number behind each that occurred before: two machines may call their runs alike."""
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return found
 
 
 def secrets(pictures: Iterable[Picture]) -> list[str]:
