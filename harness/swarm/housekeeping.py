@@ -6,12 +6,12 @@ from locust.stats import RequestStats
 
 import gc
 import itertools
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
 import gevent
-import psutil
 
 from harness.observe.aggregate import Aggregate
 from harness.observe.history import History
@@ -37,7 +37,6 @@ class Housekeeper:
         self.each_second: Callable[[], None] | None = None
         self._aggregate = aggregate
         self._stats = stats
-        self._process = psutil.Process()
         self._greenlet: gevent.Greenlet[..., Any] | None = None
 
     def start(self) -> None:
@@ -57,10 +56,13 @@ class Housekeeper:
             self._greenlet = None
 
     def _keep_house(self) -> None:
-        self._process.cpu_percent()
+        # Not psutil: it opens a file for that, and a process without descriptors would lose its housekeeper.
+        looked, used = time.monotonic(), time.process_time()
         for second in itertools.count(1):
             gevent.sleep(_EACH_S)
-            self._aggregate.cpu_ratio = self._process.cpu_percent() / 100.0
+            before, looked = looked, time.monotonic()
+            used_before, used = used, time.process_time()
+            self._aggregate.cpu_ratio = (used - used_before) / (looked - before)
             self._aggregate.open_sockets = count_sockets()
             if self.keeper is not None:
                 self.keeper.flush()
