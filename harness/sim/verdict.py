@@ -6,14 +6,16 @@ again sends the same bytes.
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from statistics import median
 
-# Requests under observation at once; the verdict on older ones is already counted.
+# Requests under observation at once, and for how long after a failure: twice the longest wait that an
+# answer asks for. The verdict on older ones is already counted.
 _KEPT = 50_000
+_FORGOTTEN_AFTER_S = 240.0
 # A client's timer and the network may make a wait look this much shorter than it was.
 _TOLERANCE_S = 0.02
 
@@ -32,14 +34,14 @@ class Verdict:
 
     _requests: OrderedDict[Hashable, _Request] = field(default_factory=OrderedDict)
     _attempts: Counter[int] = field(default_factory=Counter)
-    _waits_s: list[float] = field(default_factory=list)
+    _waits_s: deque[float] = field(default_factory=lambda: deque(maxlen=_KEPT))
     _told: int = 0
     _hurried: list[tuple[float, float]] = field(default_factory=list)
     _given_up: Counter[str] = field(default_factory=Counter)
 
     def begins(self, who: Hashable, anew: bool, now_s: float) -> None:
         """Note that an attempt of *who* begins; *anew*: the client says that it is a first one."""
-        if anew or (who in self._requests and not self._requests[who].failed_with):
+        if anew:
             self._close(who)
         request = self._requests.setdefault(who, _Request())
         if request.ended_s is not None:
@@ -50,8 +52,16 @@ class Verdict:
                 if waited_s < request.told_s - _TOLERANCE_S:
                     self._hurried.append((waited_s, request.told_s))
         request.attempts += 1
-        if len(self._requests) > _KEPT:
-            self._close(next(iter(self._requests)))
+        self._forget(now_s)
+
+    def _forget(self, now_s: float) -> None:
+        """Close the oldest requests that nobody will try again: a server runs for weeks."""
+        while self._requests:
+            who, oldest = next(iter(self._requests.items()))
+            is_over = oldest.ended_s is not None and now_s - oldest.ended_s > _FORGOTTEN_AFTER_S
+            if not is_over and len(self._requests) <= _KEPT:
+                return
+            self._close(who)
 
     def ends(self, who: Hashable, outcome: str, told_s: float | None, now_s: float) -> None:
         """Note how the attempt ended; *told_s*: the wait that the answer asked for."""
@@ -59,6 +69,8 @@ class Verdict:
         if request is not None:
             request.ended_s, request.told_s = now_s, told_s
             request.failed_with = "" if outcome in ("completed", "abandoned", "aborted") else outcome
+            if not request.failed_with:
+                self._close(who)  # the same bytes once more are a new request
 
     def lines(self) -> list[str]:
         """Return the verdict for people."""

@@ -45,6 +45,19 @@ def test_the_same_request_after_a_success_is_a_new_one():
     assert ["client: 2 requests, 2 attempts (2 took 1)"] == lines
 
 
+def test_requests_that_are_over_are_forgotten_and_stay_counted():
+    verdict = Verdict()
+    for number in range(1000):
+        verdict.begins(f"good {number}", False, float(number))
+        verdict.ends(f"good {number}", "completed", None, number + 0.5)
+        verdict.begins(f"bad {number}", False, float(number))
+        verdict.ends(f"bad {number}", "cut", None, number + 0.5)
+
+    assert 241 == len(verdict._requests)  # the failures of the last four minutes
+    assert "client: 2000 requests, 2000 attempts (2000 took 1)" == verdict.lines()[0]
+    assert "given up after: cut 1000" == verdict.lines()[-1]
+
+
 @pytest.mark.parametrize(
     ("headers", "wait_s"),
     [
