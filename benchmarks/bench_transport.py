@@ -4,7 +4,7 @@ Server and client have a core each. The server is the simulated gateway with an 
 after 200 ms, then 200 tokens 20 ms apart); its truth log says when it wrote the first token, and the error is
 how much later the client says that it arrived. CPU is the client's whole process, start-up included.
 
-    python benchmarks/bench_transport.py [--seconds 20] [--only harness,httpx,aiohttp,open,https] [--rates 5000,20000]
+    python benchmarks/bench_transport.py [--seconds 20] [--only harness,aiohttp,open] [--rates 5000,20000]
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 from lab import BIN, PYTHON, client, quantile, raise_limits, server, users_for
 
 HERE = Path(__file__).parent
+LOCUSTFILE = str(HERE.parent / "locustfile.py")
 METRICS_PORT = 9746
 HTTPS_RATE = 10_000
 
@@ -51,7 +52,10 @@ class Row:
         )
 
 
-HEADER = f"{'client':<22}{'offered/s':>9}{'events/s':>11}{'µs/event':>9}{'CPU':>8}{'MB':>8}{'err p50':>10}{'err p99':>10}  ms"
+HEADER = (
+    f"{'client':<22}{'offered/s':>9}{'events/s':>11}{'µs/event':>9}{'CPU':>8}{'MB':>8}"
+    f"{'err p50':>10}{'err p99':>10}  ms"
+)
 
 
 def harness(rate: int, seconds: float, *, tls: tuple[str, ...] = ()) -> Row:
@@ -60,7 +64,7 @@ def harness(rate: int, seconds: float, *, tls: tuple[str, ...] = ()) -> Row:
     with tempfile.TemporaryDirectory() as results:
         with server(*(("--tls-cert", tls[0], "--tls-key", tls[1]) if tls else ())) as gateway:
             command = [
-                str(BIN / "locust"), "-f", str(HERE.parent / "locustfile.py"), "--headless", "--host", gateway.url,
+                str(BIN / "locust"), "-f", LOCUSTFILE, "--headless", "--host", gateway.url,
                 "--gateway", "generic", "--model", "m", "--protocols", "chat", "--max-tokens", "0",
                 "-u", str(users), "-r", str(users), "-t", f"{seconds:g}s", "--results", results,
                 "--metrics-port", str(METRICS_PORT), "--metrics-linger", "0s", "--only-summary",
@@ -106,8 +110,9 @@ def open_streams(count: int, seconds: float) -> Row:
     with tempfile.TemporaryDirectory() as results:
         with server("--gap", "1s", "--tokens", "1000", "--gateway", "hopbase") as gateway:
             command = [
-                str(BIN / "locust"), "-f", str(HERE.parent / "locustfile.py"), "--headless", "--host", gateway.url,
-                "--gateway", "hopbase", "--protocols", "chat", "--max-tokens", "0", "-u", str(count), "-r", "500",
+                str(BIN / "locust"), "-f", LOCUSTFILE, "--headless", "--host", gateway.url,
+                "--gateway", "hopbase", "--protocols", "chat", "--max-tokens", "0",
+                "-u", str(count), "-r", "500",
                 "-t", f"{seconds:g}s", "-s", "1", "--results", results, "--metrics-port", str(METRICS_PORT),
                 "--metrics-linger", "0s", "--only-summary",
             ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the benchmarks share: a simulated gateway on one core, a client on the other, and the truth to compare with."""
+"""What the benchmarks share: a simulated gateway on one core, a client on the other, and the truth."""
 
 from __future__ import annotations
 
@@ -46,10 +46,12 @@ def server(*options: str, core: int = SERVER_CORE) -> Iterator[Server]:
     """Run a simulated gateway with an exact schedule on *core* for the block."""
     with tempfile.TemporaryDirectory() as folder:
         truth = Path(folder) / "truth.jsonl"
-        command = [PYTHON, "-m", "harness.sim", "--port", "0", "--truth", str(truth), "--parent", str(os.getpid()),
-                   "--first-token", f"{FIRST_TOKEN_S}s", "--gap", f"{GAP_S * 1000:g}ms", "--tokens", str(TOKENS),
-                   *options]  # fmt: skip
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=_on(core))
+        command = [
+            PYTHON, "-m", "harness.sim", "--port", "0", "--truth", str(truth), "--parent", str(os.getpid()),
+            "--first-token", f"{FIRST_TOKEN_S}s", "--gap", f"{GAP_S * 1000:g}ms", "--tokens", str(TOKENS),
+            *options,
+        ]  # fmt: skip
+        process = subprocess.Popen([*_on(core), *command], stdout=subprocess.PIPE, text=True)
         try:
             assert process.stdout is not None
             line = process.stdout.readline()
@@ -83,7 +85,7 @@ def client(
     """Run *command* on *core* until it ends and return its cost, start-up included."""
     began = time.monotonic()
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        process = subprocess.Popen(command, stdout=out, stderr=err, preexec_fn=_on(core))
+        process = subprocess.Popen([*_on(core), *command], stdout=out, stderr=err)
         if while_running is not None:
             while_running(process.pid)
         _, status, usage = os.wait4(process.pid, 0)
@@ -108,5 +110,6 @@ def raise_limits() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _on(core: int) -> Callable[[], None]:
-    return lambda: os.sched_setaffinity(0, {core})
+def _on(core: int) -> list[str]:
+    """Return what makes a command run on *core*."""
+    return ["taskset", "-c", str(core)]

@@ -8,12 +8,11 @@ import time
 import aiohttp
 
 URL, USERS, SECONDS = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-EVENTS = 0
+SEEN = {"events": 0}
 
 
 async def user(session: aiohttp.ClientSession, number: int, until: float) -> None:
     """Stream one answer after the other until the time is up."""
-    global EVENTS
     count = 0
     while time.time() < until:
         request = f"{number}x{count}"
@@ -27,7 +26,7 @@ async def user(session: aiohttp.ClientSession, number: int, until: float) -> Non
                 *lines, rest = (rest + data).split(b"\n")
                 for line in lines:
                     if line.startswith(b"data: {"):
-                        EVENTS += 1
+                        SEEN["events"] += 1
                         chunk = json.loads(line[6:])
                         if first is None and chunk["choices"] and chunk["choices"][0]["delta"].get("content"):
                             first = time.time()
@@ -40,7 +39,7 @@ async def main() -> None:
     until = time.time() + SECONDS
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
         await asyncio.gather(*(user(session, number, until) for number in range(USERS)))
-    print("events", EVENTS)
+    print("events", SEEN["events"])
 
 
 asyncio.run(main())

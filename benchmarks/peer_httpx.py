@@ -10,13 +10,12 @@ import gevent
 import httpx
 
 URL, USERS, SECONDS = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-EVENTS = 0
+SEEN = {"events": 0}
 CONTEXT = httpx.create_ssl_context()
 
 
 def user(number: int, until: float) -> None:
     """Stream one answer after the other until the time is up."""
-    global EVENTS
     client = httpx.Client(verify=CONTEXT, trust_env=False, timeout=60)
     count = 0
     while time.time() < until:
@@ -28,7 +27,7 @@ def user(number: int, until: float) -> None:
                            headers={"X-Client-Request-Id": f"{request}-1"}) as response:  # fmt: skip
             for line in response.iter_lines():
                 if line.startswith("data: {"):
-                    EVENTS += 1
+                    SEEN["events"] += 1
                     chunk = json.loads(line[6:])
                     if first is None and chunk["choices"] and chunk["choices"][0]["delta"].get("content"):
                         first = time.time()
@@ -40,7 +39,7 @@ def main() -> None:
     """Run all users and print what was seen."""
     until = time.time() + SECONDS
     gevent.joinall([gevent.spawn(user, number, until) for number in range(USERS)])
-    print("events", EVENTS)
+    print("events", SEEN["events"])
 
 
 main()
