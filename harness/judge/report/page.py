@@ -77,7 +77,7 @@ def side_by_side(pictures: Sequence[Picture]) -> Html:
 
 
 def _told_apart(names: Sequence[str]) -> list[str]:
-    """Return *names* with a number behind each that occurred before: two machines may call their runs alike."""
+    """Return *names*, with a number behind those that occurred before: folders may hold runs of one name."""
     seen: Counter[str] = Counter()
     found = []
     for name in names:
