@@ -125,3 +125,26 @@
   setInterval(() => { if (last && (!box || !box.isConnected || new URLSearchParams(location.search).get("tab") !== "streams")) place(); }, 300);
   poll();
 })();
+
+/* Under open arrivals each of Locust's users offers one request per second: the form says so. */
+(function () {
+  "use strict";
+  const words = { "Number of users (peak concurrency)": "Requests per second (peak)",
+    "Ramp up (users started/second)": "Ramp up (requests per second, each second)" };
+  const back = Object.fromEntries(Object.entries(words).map(([users, requests]) => [requests, users]));
+  const given = ((window.templateArgs || {}).extraOptions || {}).arrivals;
+  let arrivals = given ? given.defaultValue : "closed";
+
+  function relabel() {
+    const select = document.querySelector('select[name="arrivals"]');  // a run under way is edited without it
+    if (select) arrivals = select.value;
+    const swap = arrivals === "poisson" || arrivals === "constant" ? words : back;
+    for (const label of document.querySelectorAll("label, legend span")) {  // the legend is the gap in the frame
+      const text = label.firstChild;
+      if (!text || text.nodeType !== Node.TEXT_NODE) continue;
+      const found = Object.keys(swap).find(words => text.data.startsWith(words));
+      if (found) text.data = swap[found] + text.data.slice(found.length);
+    }
+  }
+  setInterval(relabel, 300);
+})();
