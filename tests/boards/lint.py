@@ -24,7 +24,7 @@ OURS = re.compile(r"harness_\w+")
 # What Prometheus makes itself for every target.
 SCRAPED = {"up", "scrape_duration_seconds"}
 COUNTED_IN = {"rate", "irate", "increase", "last_over_time"}
-UNITS = {"s", "short", "none", "percentunit", "reqps", "cps", "string", "dateTimeAsIso"}
+UNITS = {"s", "short", "locale", "none", "percentunit", "reqps", "cps", "string", "dateTimeAsIso"}
 
 
 def parsed(board: Json) -> Iterator[tuple[Json, Json, promql.Expr]]:
@@ -102,6 +102,12 @@ def panels_have_title_and_description(board: Json) -> list[str]:
     faults = [f"panel {p['id']} has no title" for p in panels(board) if not p["title"].strip()]
     faults += [f"{p['title']}: no description" for p in panels(board) if len(p["description"]) < 20]
     return faults + [f"{p['title']}: names no metric" for p in panels(board) if "`" not in p["description"]]
+
+
+def titles_fit_their_panel(board: Json) -> list[str]:
+    """A small number is three cells wide, which on a common screen is room for 22 characters."""
+    small = (panel for panel in panels(board) if panel["gridPos"]["w"] <= 3)
+    return [panel["title"] for panel in small if len(panel["title"]) > 22]
 
 
 def panels_have_a_unit(board: Json) -> list[str]:
@@ -246,6 +252,7 @@ RULES: tuple[Rule, ...] = (
     variables_are_chained_and_refreshed,
     panels_use_the_variable_data_source,
     panels_have_title_and_description,
+    titles_fit_their_panel,
     panels_have_a_unit,
     panels_ask_something,
     targets_have_letters_of_their_own,

@@ -58,6 +58,10 @@ BROKEN = [
     (lint.panels_have_title_and_description, put(("panel", "title"), " ")),
     (lint.panels_have_title_and_description, put(("panel", "description"), "")),
     (lint.panels_have_title_and_description, put(("panel", "description"), "says much and names no metric")),
+    (
+        lint.titles_fit_their_panel,
+        lambda board: list(panels(board))[1].update(title="Longer than it has room"),
+    ),
     (lint.panels_have_a_unit, put(("panel", "fieldConfig", "defaults", "unit"), "")),
     (lint.panels_have_a_unit, put(("panel", "fieldConfig", "defaults", "unit"), "seconds")),
     (lint.panels_ask_something, put(("panel", "targets"), [])),

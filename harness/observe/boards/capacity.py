@@ -128,7 +128,7 @@ def _numbers() -> list[Placed]:
             worst="max",
         ),
         number(
-            "Output tokens per second",
+            "Output tokens/s",
             f"Highest in view. Metric: `{PREFIX}tokens_total`.",
             "suffix: tok/s",
             Query(rate("tokens_total", 'kind="output"')),

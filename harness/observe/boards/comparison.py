@@ -58,7 +58,7 @@ def _everything() -> Placed:
             f" `{PREFIX}attempts_total`, `{PREFIX}{TTFT}`, `{PREFIX}{GAP}`, `{PREFIX}stalls_total`,"
             f" `{PREFIX}tokens_total`.",
             {"run": "Run", "gateway": "Gateway"},
-            Column("Attempts", "short", total("attempts_total", by=BY)),
+            Column("Attempts", "locale", total("attempts_total", by=BY)),
             Column("Completed", "percentunit", share(total("attempts_total", COMPLETED, by=BY), judged)),
             Column("TTFT p50", "s", run_quantile(0.5, TTFT, by=BY)),
             Column("TTFT p95", "s", run_quantile(0.95, TTFT, by=BY)),

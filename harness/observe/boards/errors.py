@@ -51,7 +51,7 @@ def _numbers() -> list[Placed]:
     success = thresholds((0.95, WARN), (0.99, GOOD), base=BAD)
 
     def number(title: str, about: str, unit: str, expr: str, limits: Json | None = None) -> Placed:
-        decimals = 2 if unit == "percentunit" else 0 if unit == "short" else None
+        decimals = 2 if unit == "percentunit" else 0 if unit == "locale" else None
         return small(
             stat(
                 title,
@@ -68,14 +68,14 @@ def _numbers() -> list[Placed]:
 
     return [
         number(
-            "Succeeded at the first attempt",
+            "First-attempt success",
             f"Of the requests that the client did not end. Metric: `{PREFIX}requests_total`.",
             "percentunit",
             share(total("requests_total", FIRST), _REQUESTS),
             success,
         ),
         number(
-            "Succeeded in the end",
+            "Final success",
             f"After all retries: what the users saw. Metric: `{PREFIX}requests_total`.",
             "percentunit",
             share(total("requests_total", COMPLETED), _REQUESTS),
@@ -84,7 +84,7 @@ def _numbers() -> list[Placed]:
         number(
             "Retries",
             f"Attempts that were followed by another one. Metric: `{PREFIX}retries_total`.",
-            "short",
+            "locale",
             seen("retries_total"),
         ),
         number(
@@ -96,14 +96,14 @@ def _numbers() -> list[Placed]:
         number(
             "Errors in streams",
             f"Inside HTTP 200. Metric: `{PREFIX}error_events_total`.",
-            "short",
+            "locale",
             seen("error_events_total"),
             thresholds((1, BAD)),
         ),
         number(
             "HTTP errors",
             f"Statuses other than 2xx. Metric: `{PREFIX}attempts_total`.",
-            "short",
+            "locale",
             seen("attempts_total", NOT_OK),
             thresholds((1, BAD)),
         ),
@@ -117,7 +117,7 @@ def _numbers() -> list[Placed]:
         number(
             "Protocol violations",
             f"Breaches that did not change the outcome. Metric: `{PREFIX}protocol_violations_total`.",
-            "short",
+            "locale",
             seen("protocol_violations_total"),
             thresholds((1, WARN)),
         ),
@@ -140,7 +140,7 @@ def _outcomes() -> list[Placed]:
                 "Outcomes by protocol",
                 f"Attempts of this run. Metric: `{PREFIX}attempts_total`.",
                 {"protocol": "Protocol", "outcome": "Outcome", "status": "HTTP status"},
-                Column("Attempts", "short", total("attempts_total", by=("protocol", "outcome", "status"))),
+                Column("Attempts", "locale", total("attempts_total", by=("protocol", "outcome", "status"))),
             )
         ),
     ]
@@ -172,7 +172,7 @@ def _errors() -> list[Placed]:
                 "Protocol violations by rule",
                 f"Whole run. Metric: `{PREFIX}protocol_violations_total`.",
                 {"protocol": "Protocol", "rule": "Rule"},
-                Column("Count", "short", total("protocol_violations_total", by=("protocol", "rule"))),
+                Column("Count", "locale", total("protocol_violations_total", by=("protocol", "rule"))),
             )
         ),
     ]
@@ -225,7 +225,7 @@ def _retries() -> list[Placed]:
                 f"Whole run. Metric: `{PREFIX}requests_total`.",
                 {"protocol": "Protocol", "outcome": "Outcome", "retry_outcome": "Retries"},
                 Column(
-                    "Requests", "short", total("requests_total", by=("protocol", "outcome", "retry_outcome"))
+                    "Requests", "locale", total("requests_total", by=("protocol", "outcome", "retry_outcome"))
                 ),
             )
         ),

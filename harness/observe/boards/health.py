@@ -79,7 +79,7 @@ def generator_row() -> Row:
                 0.1,
             ),
             worst(
-                "CPU of the busiest process",
+                "CPU, busiest process",
                 f"Worst in view; 100 % is one core. Metric: `{PREFIX}generator_cpu_ratio`.",
                 "percentunit",
                 f"max({PREFIX}generator_cpu_ratio)",

@@ -52,9 +52,9 @@ def objectives_of_run() -> list[Placed]:
         left("Success budget left", "fail", DONE, "attempts_total"),
         small(
             stat(
-                "Attempts still allowed to miss TTFT",
+                "TTFT misses left",
                 f"Allowed misses minus those seen; negative: overdrawn by so many. Metric: `{PREFIX}{TTFT}`.",
-                "short",
+                "locale",
                 Query(f"{_BUDGET} * {ATTEMPTS} - ({ATTEMPTS} - ({FAST} or {ATTEMPTS} * 0))", "", "instant"),
                 limits=thresholds((0, GOOD), base=BAD),
                 decimals=1,
@@ -62,9 +62,9 @@ def objectives_of_run() -> list[Placed]:
         ),
         small(
             stat(
-                "Attempts still allowed to fail",
+                "Failures left",
                 f"Allowed failures minus those seen. Metric: `{PREFIX}attempts_total`.",
-                "short",
+                "locale",
                 Query(f"{_BUDGET} * {ATTEMPTS} - ({ATTEMPTS} - ({DONE} or {ATTEMPTS} * 0))", "", "instant"),
                 limits=thresholds((0, GOOD), base=BAD),
                 decimals=1,

@@ -73,7 +73,7 @@ def _numbers() -> list[Placed]:
             stat(
                 "Requests",
                 f"Requests of this run that ended, over all attempts. Metric: `{PREFIX}requests_total`.",
-                "short",
+                "locale",
                 Query(total("requests_total"), "", "instant"),
                 decimals=0,
             )
@@ -111,7 +111,7 @@ def _numbers() -> list[Placed]:
             stat(
                 "Stalled",
                 f"Streams of this run that a hard limit ended. Metric: `{PREFIX}stalls_total`.",
-                "short",
+                "locale",
                 Query(f"{total('stalls_total', HARD, FATAL)} or {ATTEMPTS} * 0", "", "instant"),
                 limits=thresholds((1, BAD)),
                 decimals=0,
@@ -122,7 +122,7 @@ def _numbers() -> list[Placed]:
                 "Errors in streams",
                 "Errors that arrived inside HTTP 200 in this run: no status code shows them. Metric: "
                 f"`{PREFIX}error_events_total`.",
-                "short",
+                "locale",
                 Query(f"{total('error_events_total')} or {ATTEMPTS} * 0", "", "instant"),
                 limits=thresholds((1, BAD)),
                 decimals=0,
@@ -259,7 +259,7 @@ def _outcomes() -> list[Placed]:
                 "not_needed: the first attempt did it; recovered: a retry did; exhausted: retries were used"
                 " up; not_retryable: no retry could help; none: the client ended it. Whole run. Metric:"
                 f" `{PREFIX}requests_total`.",
-                "short",
+                "locale",
                 Query(total("requests_total", by=("retry_outcome",)), "{{retry_outcome}}", "instant"),
             )
         ),

@@ -20,6 +20,9 @@ GOOD, WARN, BAD = "green", "orange", "red"
 
 # One colour per thing wherever it is drawn.
 SERIES_COLORS: Mapping[str, str] = {
+    "offered": "text",
+    "promised": "text",
+    "ended": "blue",
     "completed": "green",
     "stalled": "red",
     "error_event": "dark-red",
@@ -198,7 +201,9 @@ _VALUES_OF: Mapping[str, frozenset[str]] = {
 
 def _may_be_called(legend: str, name: str) -> bool:
     if legend == "{{outcome}}":
-        return name not in {"p50", "p95", "p99"} and not any(name in known for known in _VALUES_OF.values())
+        return name not in {"p50", "p95", "p99", "offered", "ended", "promised"} and not any(
+            name in known for known in _VALUES_OF.values()
+        )
     return legend == name or name in _VALUES_OF.get(legend, ())
 
 

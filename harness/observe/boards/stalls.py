@@ -21,6 +21,7 @@ from harness.observe.boards.panels import (
 from harness.observe.boards.queries import (
     HARD,
     JUDGED,
+    RANGE,
     RATE,
     metric,
     most,
@@ -66,7 +67,7 @@ def _count(title: str, about: str, name: str, *matchers: str, bad: bool = True) 
         stat(
             title,
             f"{about} Whole run. Metric: `{PREFIX}{name}`.",
-            "short",
+            "locale",
             Query(f"{total(name, *matchers)} or {_ALL} * 0", "", "instant"),
             limits=thresholds((1, BAD)) if bad else None,
             decimals=0,
@@ -87,7 +88,7 @@ def _numbers() -> list[Placed]:
         ),
         small(
             stat(
-                "Oldest wait for output now",
+                "Oldest wait now",
                 "Longest time without output among the open streams. High while the silence is low:"
                 f" keepalives only, thinking or stuck. Metric: `{PREFIX}oldest_progress_gap_seconds`.",
                 "s",
@@ -99,7 +100,7 @@ def _numbers() -> list[Placed]:
                 "Silent streams now",
                 "Open streams whose output began and is overdue beyond the warning limit. Metric: "
                 f"`{PREFIX}open_streams`.",
-                "short",
+                "locale",
                 Query(now("open_streams", 'phase="silent"'), "", "instant"),
                 limits=thresholds((1, WARN)),
                 decimals=0,
@@ -126,13 +127,15 @@ def _numbers() -> list[Placed]:
                 "The interval that the gateway's profile promises, time scale applied. Metric: "
                 f"`{PREFIX}keepalive_promised_seconds`.",
                 "s",
-                Query(most(metric("keepalive_promised_seconds")), "", "instant"),
+                Query(
+                    most(f"last_over_time({metric('keepalive_promised_seconds', over=RANGE)})"), "", "instant"
+                ),
                 none="no promise",
             )
         ),
         small(
             stat(
-                "Waiting that was covered",
+                "Waiting covered",
                 "Of the time that streams waited for output, the share in which keepalives kept coming."
                 f" Whole run. Metric: `{PREFIX}wait_seconds_total`.",
                 "percentunit",
@@ -252,7 +255,7 @@ def _stalls() -> list[Placed]:
                 "fatal true: it ended the stream. false: a warning, or a stream that was watched on. Mean is"
                 f" how long they lasted. Metrics: `{PREFIX}stalls_total`, `{PREFIX}stall_duration_seconds`.",
                 {"stall_class": "Class", "fatal": "Fatal"},
-                Column("Count", "short", total("stalls_total", by=("stall_class", "fatal"))),
+                Column("Count", "locale", total("stalls_total", by=("stall_class", "fatal"))),
                 Column(
                     "Mean",
                     "s",
@@ -266,7 +269,7 @@ def _stalls() -> list[Placed]:
                 "Stalls that recovered",
                 "Hard limits that were passed by streams that then went on (--on-stall watch): a shorter"
                 f" limit would have cut them. Whole run. Metric: `{PREFIX}stalls_total`.",
-                "short",
+                "locale",
                 Query(
                     total("stalls_total", HARD, RECOVERED, by=("stall_class",)), "{{stall_class}}", "instant"
                 ),
