@@ -26,7 +26,7 @@ from harness.judge.check import (
     promises_of,
     steps_for,
 )
-from harness.judge.check.report import as_dict, counts, render
+from harness.judge.check.report import as_dict, counts, render, tickets, total
 from harness.judge.check.situations import SHORT_PROMPT, cost
 from harness.load.prompts import Prompt
 from harness.load.run import SIMULATOR_HEADER
@@ -132,6 +132,7 @@ def _check(args: argparse.Namespace) -> int:
         print(json.dumps(as_dict(findings, asker.seen, about), ensure_ascii=False))
     else:
         console_for().print(render(findings, about))
+        print("\n".join([*tickets(findings), total(findings, about)]))
     return EXIT_BROKEN if counts(findings)["broken"] else EXIT_NONE_BROKEN
 
 

@@ -66,7 +66,11 @@ def test_a_broken_promise_is_shown_with_its_evidence_and_is_exit_code_11(start_s
     assert 11 == done.returncode
     assert "SIMULATED: these promises are kept or broken by a simulator (time scale 0.02)" in done.stdout
     assert "B07 chat-done-last: the stream ends with data: [DONE]" in done.stdout
-    assert "no [DONE]" in done.stdout
+    lines = done.stdout.splitlines()
+    evidence = next(line for line in lines if "chat healthy check-" in line)
+    assert "(gateway: req_" in evidence
+    assert ": no [DONE] at +0." in evidence
+    assert '"usage":{"prompt_tokens":' in evidence or evidence.endswith("bytes)")  # whole, on one line
     assert "sim:sabiuco at http://127.0.0.1:" in done.stdout
     assert "1 kept, 1 broken, 0 not observed, 0 not testable here" in done.stdout
 

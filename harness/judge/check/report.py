@@ -15,8 +15,12 @@ from rich.text import Text
 from harness.judge.check.observation import Observation
 from harness.judge.check.verdict import Finding, Status
 from harness.observe.table import safe
+from harness.stream.assemble import escape
 
 SCHEMA = "harness.check/1"
+
+# Characters of a line of evidence: a server must not choose how long it gets.
+_LINE = 2000
 
 STATUSES: tuple[Status, ...] = ("kept", "broken", "not observed", "not testable here")
 _STYLES: dict[Status, str] = {
@@ -59,7 +63,7 @@ def as_dict(
 
 
 def render(findings: Sequence[Finding], about: Mapping[str, Any]) -> RenderableType:
-    """Return the table, the evidence of what was broken, and the count."""
+    """Return the table of all findings."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name in ("id", "verdict"):
         table.add_column(name, no_wrap=True)
@@ -69,25 +73,27 @@ def render(findings: Sequence[Finding], about: Mapping[str, Any]) -> RenderableT
         status = finding.verdict.status
         told = Text(finding.statement)
         told.append(f"\n{finding.name}", style="dim")
-        table.add_row(finding.id if finding.id != finding.name else "", Text(status, style=_STYLES[status]),
-                      told, safe(finding.verdict.reason))  # fmt: skip
-    parts: list[RenderableType] = []
-    if about["simulated"]:
-        words = "SIMULATED: these promises are kept or broken by a simulator"
-        if about["time_scale"] != 1.0:
-            words += f" (time scale {about['time_scale']:g})"
-        parts.append(Text(words, style="bold black on yellow"))
-    parts += [table, *_tickets(findings)]
-    total = ", ".join(f"{count} {status}" for status, count in counts(findings).items())
-    parts.append(Text(f"{about['gateway']} at {safe(about['url'])}: {total}", style="bold"))
-    return Group(*parts)
+        shown_id = finding.id if finding.id != finding.name else ""
+        table.add_row(shown_id, Text(status, style=_STYLES[status]), told, safe(finding.verdict.reason))
+    if not about["simulated"]:
+        return table
+    words = "SIMULATED: these promises are kept or broken by a simulator"
+    if about["time_scale"] != 1.0:
+        words += f" (time scale {about['time_scale']:g})"
+    return Group(Text(words, style="bold black on yellow"), table)
 
 
-def _tickets(findings: Sequence[Finding]) -> list[RenderableType]:
-    """Return the evidence of broken statements as text that can be copied: nothing in it is cut or folded."""
-    parts: list[RenderableType] = []
+def tickets(findings: Sequence[Finding]) -> list[str]:
+    """Return the evidence of what was broken as lines to copy: each is whole, however wide the terminal is."""
+    lines = []
     for finding in findings:
-        if finding.verdict.status == "broken" and finding.verdict.evidence:
-            parts.append(Text(f"{finding.id} {finding.name}: {finding.statement}", style="bold red"))
-            parts.append(Text("\n".join(finding.verdict.evidence) + "\n", overflow="fold"))
-    return parts
+        if finding.verdict.status == "broken":
+            lines += [f"{finding.id} {finding.name}: {finding.statement}", finding.verdict.reason]
+            lines += [*finding.verdict.evidence, ""]
+    return [escape(line, _LINE) for line in lines]
+
+
+def total(findings: Sequence[Finding], about: Mapping[str, Any]) -> str:
+    """Return the last line: how many statements have which verdict."""
+    told = ", ".join(f"{count} {status}" for status, count in counts(findings).items())
+    return f"{about['gateway']} at {escape(about['url'], _LINE)}: {told}"
