@@ -84,7 +84,7 @@ def render(findings: Sequence[Finding], about: Mapping[str, Any]) -> RenderableT
 
 
 def tickets(findings: Sequence[Finding]) -> list[str]:
-    """Return the evidence of what was broken as lines to copy: each is whole, however wide the terminal is."""
+    """Return the evidence of what was broken as lines to copy, each whole however wide the terminal is."""
     lines = []
     for finding in findings:
         if finding.verdict.status == "broken":
