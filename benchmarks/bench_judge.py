@@ -15,6 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from harness.stream.outcome import Outcome
 from harness.stream.record import (
     SCHEMA,
     Attempt,
@@ -32,6 +33,8 @@ RECORDS = 1_000_000
 BOUND_S, BOUND_MB = 30.0, 1_000.0
 START, HOUR_S = 1_700_000_000.0, 3_600.0
 PROTOCOLS = (("chat", "model-a"), ("responses", "model-a"), ("messages", "model-b"))
+
+OUTCOMES: tuple[Outcome, ...] = ("completed", "stalled", "error_event", "cut", "http_error")
 
 GATES = """\
 version = 1
@@ -138,9 +141,7 @@ def template(chance: random.Random) -> bytes:
     gap = round(chance.lognormvariate(-3.5, 0.3), 6)
     tokens = chance.randrange(20, 400)
     last = round(ttft + gap * tokens, 6)
-    outcome = chance.choices(
-        ("completed", "stalled", "error_event", "cut", "http_error"), (970, 10, 10, 5, 5)
-    )[0]
+    outcome = chance.choices(OUTCOMES, (970, 10, 10, 5, 5))[0]
     lost = outcome == "http_error"
     stall = Stall("keepalive_only_mid", "mid_stream", 120.0, last, last + 120.0, True)
     error = ErrorRecord("stream", "server_error", "upstream_error", "please retry", True, "data")

@@ -378,6 +378,16 @@ def test_without_a_summary_the_records_are_asked(folder, record):
         )
 
 
+@pytest.mark.parametrize(("late", "word"), [(1, "pass"), (2, "invalid")])
+def test_one_in_a_hundred_may_be_late(late, word, folder, record):
+    records = [record(i, scheduled_at=1_000_000.0 + i / 10 - 0.2 * (i < late)) for i in range(100)]
+    run = folder.run(records)
+    (run / "summary.json").unlink()
+    (run / "run.json").unlink()
+
+    assert word == judge_run(run, folder.gates({})).word
+
+
 def test_opening_a_connection_is_not_the_generators_lateness(folder, record):
     records = [
         record(i, scheduled_at=1_000_000.0 + i / 10 - 0.2, connect_s=0.15, tls_s=0.049) for i in range(100)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from xml.etree import ElementTree as ET
 
@@ -12,6 +13,7 @@ from harness.judge.judging import judge_run
 from harness.judge.junit import to_junit
 from harness.judge.markdown import to_markdown
 from harness.judge.outputs import github_commands, tell_github, write_outputs
+from harness.judge.quantities import format_value
 from harness.judge.show import print_verdict
 from harness.observe.results import ResultsError
 
@@ -116,6 +118,7 @@ def test_junit_tells_failures_errors_and_skips_apart(verdict):
     assert suite is not None
     assert ("6", "1", "1", "2") == tuple(suite.get(n) for n in ("tests", "failures", "errors", "skipped"))
     assert "fail" == values["verdict"]
+    assert "1970-01-12T13:46:40" == suite.get("timestamp")  # a million seconds
     (value,) = root.findall("testsuite/testcase[@name='failed']//property[@name='value']")
     assert "400 ms" == value.get("value")
     assert "a <b> & c\ufffd | d" in str(root.findtext("testsuite/testcase[@name='warned']/system-out"))
@@ -196,6 +199,26 @@ def test_many_bad_gates_are_a_handful_of_annotations_and_a_command_cannot_be_smu
     assert "::error title=more gates::5 more: see the summary" == lines[-1]
     assert lines[0].endswith("– a%0A::set-env")
     assert not any("\n" in line for line in lines)
+
+
+def test_five_bad_gates_are_five_annotations(folder, record):
+    gates = folder.gates(*({"id": f"g{i}", "limit": "1ms"} for i in range(5)))
+    lines = github_commands(judge_run(folder.run(record(i) for i in range(60)), gates))
+
+    assert [f"gate g{i}" in line for i, line in enumerate(lines)] == [True] * 5
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "text"),
+    [
+        (0.0015, "time", "1.50 ms"), (math.inf, "time", "never"),
+        (0.99954, "rate", "99.954 %"), (0.0004, "rate", "0.040 %"), (0.0042, "rate", "0.42 %"),
+        (0.5, "rate", "50.0 %"), (0.0, "rate", "0 %"), (1.0, "rate", "100 %"),
+        (1234.0, "count", "1,234"), (100.0, "speed", "100/s"), (0.0, "speed", "0.0/s"),
+    ],
+)  # fmt: skip
+def test_values_are_said_with_the_digits_that_matter(value, kind, text):
+    assert text == format_value(value, kind)
 
 
 def test_the_console_shows_each_gate_with_its_reason(verdict, tmp_path):
