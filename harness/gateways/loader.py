@@ -234,7 +234,7 @@ def _limits(table: _Table, base: Limits) -> Limits:
     return Limits(**{**{name: getattr(base, name) for name in LIMIT_NAMES}, **changed})
 
 
-# The bounds that PROTOCOLS' stall model derives from a promised interval, where a file names none:
+# The bounds that follow from a promised interval, where a file names none:
 # late at half an interval more than promised, a violation at twice it, each with a second or two of slack.
 _LATE: Callable[[float], float] = lambda interval_s: 1.5 * interval_s + 1.0  # noqa: E731 - a formula reads best so
 _VIOLATION: Callable[[float], float] = lambda interval_s: 2.0 * interval_s + 2.0  # noqa: E731

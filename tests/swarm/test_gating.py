@@ -48,7 +48,7 @@ def judged(launch, tmp_path):
     return start
 
 
-def verdict(folder) -> dict:
+def verdict(folder):
     return json.loads((folder / "verdict.json").read_text())
 
 

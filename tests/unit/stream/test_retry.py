@@ -37,8 +37,9 @@ def failed(
     outcome: str, status: int | None = None, attempt: int = 1, protocol: str = "chat", retryable: bool = True
 ) -> Attempt:
     """An attempt that ended otherwise."""
-    layer = "http" if outcome == "http_error" else "stream"
-    error = ErrorRecord(layer, "server_error", None, "", retryable, "x")
+    error = ErrorRecord(
+        "http" if outcome == "http_error" else "stream", "server_error", None, "", retryable, "x"
+    )
     stated = outcome in ("http_error", "error_event")
     return structs.replace(
         done(attempt), outcome=outcome, status=status, protocol=protocol, error=error if stated else None
