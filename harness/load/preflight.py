@@ -7,10 +7,12 @@ from dataclasses import replace
 import gevent
 
 from harness.load.exchange import new_request_id, open_session, perform, prepare
+from harness.load.hiding import hide, hide_in_error, secrets_in
 from harness.load.prompts import Prompt
 from harness.load.run import SIMULATOR_HEADER
 from harness.load.settings import Settings, UsageError
 from harness.stream import Session
+from harness.stream.assemble import MESSAGE_CHARS, escape
 from harness.transport import HarnessTransport
 
 # The preflight asks whether anything answers at all; how fast is the run's question.
@@ -52,15 +54,18 @@ def _try(settings: Settings, protocol: str) -> Session:
         perform(transport, call, 1, session)
     finally:
         transport.close()
+    secrets = secrets_in(call)
+    hide_in_error(session, secrets)
     complaint = _complaint(settings, session)
     if complaint:
+        complaint = hide(complaint, secrets)
         raise UsageError(f"preflight {protocol} ({call.model}): {complaint}; --no-preflight skips this check")
     return session
 
 
 def _complaint(settings: Settings, session: Session) -> str | None:
     """Return what is wrong and how to mend it; None if the run may start."""
-    words = session.error.message if session.error is not None else ""
+    words = escape(session.error.message, MESSAGE_CHARS) if session.error is not None else ""
     gateway = settings.profile.name
     match session.outcome:
         case "connect_error":
@@ -72,7 +77,7 @@ def _complaint(settings: Settings, session: Session) -> str | None:
         case "protocol_error" if session.status is None:
             return f"the answer is not HTTP ({words}): check --host and the port"
         case "not_a_stream":
-            kind = session.response_headers.get("content-type", "no content type")
+            kind = escape(session.response_headers.get("content-type", "no content type"), MESSAGE_CHARS)
             return f"HTTP {session.status}, but {kind} instead of an event stream: check --host and --gateway"
         case "http_error":
             return _status_complaint(session, words, gateway)
@@ -85,10 +90,10 @@ def _status_complaint(session: Session, words: str, gateway: str) -> str | None:
         300 <= status < 400
     ):  # no stream will ever come: redirects are not followed, a key must not follow them
         place = session.response_headers.get("location", "another place")
-        return f"HTTP {status}, redirected to {place[:200]!r}: pass that address as --host"
+        return f"HTTP {status}, redirected to {escape(place, MESSAGE_CHARS)!r}: pass that address as --host"
     if not 400 <= status < 500 or status in _NOT_NOW:
         return None
-    return f"HTTP {status}{f' ({words[:200]})' if words else ''}: {_mend(status, gateway)}"
+    return f"HTTP {status}{f' ({words})' if words else ''}: {_mend(status, gateway)}"
 
 
 def _mend(status: int, gateway: str) -> str:

@@ -14,6 +14,7 @@ from msgspec import structs
 from harness.load.abandon import Leave
 from harness.load.budget import Spending
 from harness.load.exchange import Call
+from harness.load.hiding import hide, hide_in_error, hide_in_record, secrets_in
 from harness.load.open_loop import OpenLoop
 from harness.load.settings import Settings
 from harness.observe.aggregate import Aggregate, Labels
@@ -194,7 +195,10 @@ class Run:
             phase=request.phase,
             scheduled_at=self.epoch + request.scheduled,
         )
+        secrets = secrets_in(request.call)
+        hide_in_error(session, secrets)
         record = assemble(session, identity, self.epoch, retry=Retry("none"), final=True)
+        record = hide_in_record(record, secrets)
         verdict = decide(
             self.settings_of(request.scenario).retry,
             record,
@@ -222,7 +226,7 @@ class Run:
                 "attempt": attempt,
                 "protocol": record.protocol,
                 "prompt": request.content,
-                "stream": raw.decode("utf-8", "replace"),
+                "stream": hide(raw.decode("utf-8", "replace"), secrets),
             }
         self.sink.add(record, session.timeline, content)
         return record
