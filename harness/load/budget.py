@@ -37,7 +37,7 @@ class Spending:
 
     def request(self) -> bool:
         """Count one more request; False if it must not begin."""
-        if self.reason is not None or (self.budget.requests and self.requests >= self.budget.requests):
+        if self.reason is not None:
             return False
         self.requests += 1
         return True

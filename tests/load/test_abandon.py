@@ -102,13 +102,13 @@ def test_a_limit_that_comes_first_still_fires():
 
 def test_they_count_tokens_from_the_first_one():
     session, leaving = streaming("5%@first-token+2tokens")
-    before = leaving.urgency
     for number in range(2):
         leaving.feed(token(), 10.2 + number)
         assert leaving.deadline() is None
+    before = leaving.urgency
     leaving.feed(token(), 12.5)
 
-    assert leaving.urgency > before
+    assert leaving.urgency > before  # or the transport would not look at the deadline again
     assert 12.5 == leaving.deadline()
     assert leaving.expire(12.5)
     leaving.end("closed", 12.5)
@@ -122,6 +122,13 @@ def test_who_has_their_whole_answer_stays():
     assert leaving.deadline() != 10.5
     leaving.end("eof", 10.6)
     assert "completed" == session.outcome
+
+
+def test_a_connection_that_is_closed_for_another_reason_was_not_left():
+    session, leaving = streaming("5%@2m")
+    leaving.end("closed", 11.0)
+
+    assert "aborted" == session.outcome
 
 
 def test_an_end_that_comes_first_is_what_it_is():

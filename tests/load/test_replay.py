@@ -1,5 +1,7 @@
 """Logs as plans: public formats, named columns, and lines that are wrong."""
 
+import time
+
 import pytest
 
 from harness.load.arrivals import Order
@@ -66,9 +68,13 @@ def test_columns_of_other_names_are_named(log):
     assert [10, 20] == [order.prompt_tokens for order in found]
 
 
-def test_a_date_without_a_zone_is_utc_and_one_with_a_zone_is_not(log):
+def test_a_date_without_a_zone_is_utc_and_one_with_a_zone_is_not(log, monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
     found = read_orders(log("time\n2026-01-31T12:00:00\n2026-01-31T14:00:01+02:00\n"))
 
+    monkeypatch.undo()
+    time.tzset()
     assert [0.0, 1.0] == [order.at_s for order in found]
 
 
