@@ -14,6 +14,8 @@ import sys
 import traceback
 from typing import Any, NoReturn
 
+import gevent
+
 from harness.load.settings import UsageError
 from harness.swarm.ending import show_run
 from harness.swarm.exposed import exposures
@@ -28,11 +30,15 @@ from harness.swarm.worker_node import WorkerNode
 
 INTERRUPTED_EXIT = 130
 
+# How long a process may take from the connection to its master until Locust says that it begins.
+_INIT_S = 30.0
+
 
 def connect() -> None:
     """Register the listeners with Locust's global events; once per process."""
     locust.events.init_command_line_parser.add_listener(_add_options)
     locust.events.init.add_listener(_init)
+    locust.events.test_start.add_listener(_join_late)
 
 
 def listen(events: Events, node: Node, stopping: Stopping, *, show: bool = True) -> None:
@@ -75,6 +81,16 @@ def listen(events: Events, node: Node, stopping: Stopping, *, show: bool = True)
 
 def _add_options(parser: LocustArgumentParser, **_: Any) -> None:
     add_options(parser)
+
+
+def _join_late(environment: Environment, **_: Any) -> None:
+    """Hold back the users of a worker that joins a run before Locust has said that its process begins."""
+    if getattr(environment, "harness", None) is not None:
+        return  # the node listens itself
+    with gevent.Timeout(_INIT_S, False):  # type: ignore[arg-type]  # False: no exception
+        while getattr(environment, "harness", None) is None:
+            gevent.sleep(0.01)
+        environment.harness.begin_run()  # type: ignore[attr-defined]
 
 
 def _init(environment: Environment, web_ui: Any = None, **_: Any) -> None:

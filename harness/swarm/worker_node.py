@@ -51,14 +51,17 @@ class WorkerNode(Node):
         return orders.apply(settings, self._runner.client_id)
 
     def begin_run(self) -> None:
-        """Take part in the master's run."""
+        """Take part in the master's run; who was away for a moment goes on where it was."""
+        orders = Orders.of(self.options)
+        if self.run is not None and self.run.name == orders.run:
+            return
         try:
             settings = self.check()
         except UsageError as error:  # a file or a variable that this machine does not have
             print(f"harness: {self.aggregate.worker}: {error}", file=sys.stderr, flush=True)
             sys.exit(USAGE_EXIT)
         self.run = Run(
-            Orders.of(self.options).run,
+            orders.run,
             settings,
             self.aggregate,
             self._side,

@@ -68,6 +68,7 @@ class MasterSide:
         self._reports: dict[str, Report] = {}
         self._received: dict[str, int] = {}  # records of this run, by worker
         self._lost: dict[str, str] = {}  # workers that were missed during this run, and when it was noticed
+        self._announced: set[str] = set()
         self._waiting: set[str] = set()
         self._changed = Event()
         self._drained_all = Event()
@@ -84,7 +85,7 @@ class MasterSide:
             if self._is_gone(client_id) and self._run not in known:
                 del self._reports[client_id]
         self._run = run
-        self._lost, self._received = {}, {}
+        self._lost, self._announced, self._received = {}, set(), {}
 
     @property
     def ready(self) -> tuple[str, ...]:
@@ -142,14 +143,15 @@ class MasterSide:
         return f"worker-{self._runner.get_worker_index(client_id)}"
 
     def watch(self) -> list[str]:
-        """Return the workers that were found missing since the last look; call each second of a run."""
-        found = [client.id for client in self._runner.clients.missing if client.id not in self._lost]
-        self._lost.update((client_id, time.strftime("%H:%M:%S")) for client_id in found)
-        return [self.name_of(client_id) for client_id in found]
+        """Return the workers that were found missing since the last watch; call each second of a run."""
+        self._look()
+        found = self._lost.keys() - self._announced
+        self._announced |= found
+        return sorted(self.name_of(client_id) for client_id in found)
 
     def lost(self) -> list[str]:
         """Return the workers that this run lost, each with when it was noticed and what went with it."""
-        self.watch()
+        self._look()
         words = []
         for client_id, at in self._lost.items():
             records = max(0, self._numbers(client_id).started - self._received.get(client_id, 0))
@@ -190,8 +192,12 @@ class MasterSide:
         self._order(cut=True)
 
     def _order(self, *, cut: bool) -> None:
-        for client_id in self._waiting:
+        for client_id in self.ready:
             self._runner.send_message(DRAIN, {"cut": cut}, client_id)
+
+    def _look(self) -> None:
+        for client in self._runner.clients.missing:
+            self._lost.setdefault(client.id, time.strftime("%H:%M:%S"))
 
     def _numbers(self, client_id: str) -> Conservation:
         """Return a worker's last word on what became of its attempts."""
