@@ -48,6 +48,7 @@ def test_every_mounted_path_is_there_and_every_volume_declared(name):
 def test_every_path_that_a_service_names_is_mounted(name):
     service = SERVICES[name]
     mounts = {m.split(":")[1]: m.split(":")[0] for m in service.get("volumes", [])}
+    mounts |= dict.fromkeys(service.get("tmpfs", []), "tmpfs")
     words = [*map(str, service.get("command", [])), *map(str, (service.get("environment") or {}).values())]
     for path in re.findall(r"(?:^|(?<==))/[\w/.-]+", "\n".join(words), re.MULTILINE):
         home = next((target for target in mounts if path == target or path.startswith(target + "/")), None)

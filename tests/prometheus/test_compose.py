@@ -57,7 +57,8 @@ def arguments(service: str, folder: Path, drop: dict[str, int] | None = None) ->
             for _ in range((drop or {})[word]):
                 next(words)
         else:
-            kept.append(local(word, service).replace("/results", str(folder / "results")))
+            word = local(word, service)
+            kept.append(re.sub(r"^/(results|tmp)\b", rf"{folder}/\1", word))
     return [sys.executable, "-m", "harness", subcommand, *kept]
 
 
@@ -67,6 +68,8 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.processes: list[subprocess.Popen[bytes]] = []
+        self.home = folder / "home"  # where a container could not write
+        self.home.mkdir()
 
     def start(self, service: str, *, drop: dict[str, int] | None = None, more: tuple[str, ...] = ()) -> None:
         environment = {
@@ -76,7 +79,7 @@ class Bench:
             self.processes.append(
                 subprocess.Popen(
                     [*arguments(service, self.folder, drop), *more],
-                    cwd=REPOSITORY,
+                    cwd=self.home,
                     env={**os.environ, **environment},
                     stdin=subprocess.DEVNULL,
                     stdout=log,
@@ -180,6 +183,7 @@ def bench(tmp_path):
     made = Bench(tmp_path)
     yield made
     made.stop()
+    assert [] == list(made.home.iterdir())
 
 
 # Short answers, so that a run of a few seconds has whole streams.
