@@ -1,4 +1,4 @@
-"""Workers that die, hang, come late or lose their master: noticed, shown, counted, and nobody is left behind."""
+"""Workers that die, hang, come late or lose their master: noticed, shown, counted, nobody left behind."""
 
 import os
 import signal

@@ -57,8 +57,11 @@ def test_the_masters_sums_equal_the_records_and_the_truth(fleet, nothing_left, u
     nothing_left(pids, run.ports)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("to_all", [True, False], ids=["to all processes", "to the master"])
+@pytest.mark.parametrize(
+    ("number", "to_all"),
+    [(signal.SIGINT, True), (signal.SIGTERM, False)],
+    ids=["Ctrl-C in the terminal", "SIGTERM to the master"],
+)
 def test_a_signal_drains_every_worker_and_leaves_nobody(number, to_all, fleet, nothing_left, until):
     run = fleet("--sim-mix", "ok=1", "-u", "10", "-r", "10", "--exit-code-on-error", "0")
     until(lambda: len(run.records) >= 5, 20)
