@@ -12,6 +12,8 @@ import gevent
 import pytest
 
 from harness.load import ChatUser, StreamUser
+from harness.observe.families import REQUESTS
+from harness.observe.snapshot import Snapshot
 
 
 def counted(node):
@@ -162,10 +164,12 @@ def test_a_replay_sends_the_log_s_requests_when_it_did_and_ends_the_run(
     assert (3, 3, 0) == counted(node)
 
 
+@pytest.mark.parametrize("arrivals", ["closed", "constant"])
 def test_a_stop_during_a_wait_before_a_retry_ends_the_request_at_once_as_aborted(
-    gateway, library, until, records, tmp_path
+    arrivals, gateway, library, until, records, tmp_path
 ):
-    node = library.start(ChatUser, users=5, host=gateway.url("503"), retry="sdk", max_retries=9)
+    node = library.start(ChatUser, users=5, host=gateway.url("503"), retry="sdk", max_retries=9,
+                         arrivals=arrivals, max_in_flight=5)  # fmt: skip
     until(lambda: len(gateway.requests) >= 5 * 4)  # the next wait is 3 to 4 s long
     began = time.monotonic()
     library.stop()
@@ -176,6 +180,9 @@ def test_a_stop_during_a_wait_before_a_retry_ends_the_request_at_once_as_aborted
     assert {False} == {r["final"] for r in kept}
     assert {"aborted": 5} == node.summary["requests"]["outcomes"]
     assert 5 == node.summary["requests"]["started"] == node.summary["requests"]["ended"]
+    totals = Snapshot.from_plain(node.aggregate.snapshot(time.monotonic())).run(node.run.name)
+    assert (5, 5) == totals.requests()
+    assert {"aborted": 5} == totals.outcomes(REQUESTS)
 
 
 def test_waits_between_attempts_are_those_that_were_decided(gateway, library, until, records, tmp_path):
