@@ -17,7 +17,7 @@ import psutil
 _LOOK_S = 1.0
 
 # How long forked workers may take to leave by themselves, and users of an orphan to let go.
-_LEAVE_S = 5.0
+_LEAVE_S = 3.0
 _ORPHAN_S = 2.0
 
 # The master answers each heartbeat, one a second. Silent this long it is looked after.
