@@ -141,8 +141,12 @@ class OpenLoop:
             visitor.random.seed(f"{self._seed}-{number}")
             self._perform(visitor, planned, order)
             comes_back = True
-        except StopUser:
-            pass  # this visitor wants no more; the next arrival gets a new one
+        except StopUser:  # this visitor wants no more; the next arrival gets a new one
+            if (
+                visitor is not None and visitor.planned is not None
+            ):  # the run is ending, or its budget is spent
+                visitor.planned = None
+                self._count(user, None)
         except StopTest as wish:
             raised = gevent.Greenlet(_raise, wish)
             raised.link_exception(locust_exception_handler(user.environment))

@@ -127,8 +127,7 @@ class StreamUser(User):
         cannot be written. Once the run is ending no new stream begins: the user stops here.
         """
         self._rest()
-        run, settings, order = self.run_now, self.settings, self.order
-        planned, self.planned, self.order = self.planned, None, None
+        run, settings, order, planned = self.run_now, self.settings, self.order, self.planned
         scheduled = monotonic() if planned is None else planned
         try:
             asked = self.prompt(order) if prompt is None else Prompt.of(prompt)
@@ -153,6 +152,7 @@ class StreamUser(User):
             raise
         if not run.may_begin():
             raise StopUser
+        self.planned = self.order = None
         request = run.begin(call, self.scenario, scheduled, asked.messages if settings.save_content else None)
         request.leave = choose(settings.abandon, self.random)
         if planned is not None:

@@ -206,12 +206,24 @@ def test_waits_between_attempts_are_those_that_were_decided(gateway, library, un
         assert 3 == third["request_summary"]["attempts"]
 
 
-def test_no_request_begins_beyond_the_budget(gateway, library, until):
-    node = library.start(ChatUser, users=5, host=gateway.url(), max_requests=12)
+@pytest.mark.parametrize("arrivals", ["closed", "constant"])
+def test_no_request_begins_beyond_the_budget(arrivals, gateway, library, until):
+    node = library.start(ChatUser, users=30, host=gateway.url("slow0.2"), max_requests=12, arrivals=arrivals)
     until(lambda: library.runner.state == "stopped")
 
     assert 12 == len(gateway.asked())
     assert {"completed": 12} == node.summary["outcomes"]
+
+
+def test_an_arrival_that_the_budget_has_no_room_for_is_dropped(gateway, library, until):
+    node = library.start(ChatUser, users=30, host=gateway.url(), max_requests=6, arrivals="constant")
+    node.run.on_over = lambda why: None  # as in the moment before the run has ended
+    until(lambda: counted(node)[2] >= 5)
+    library.stop()
+
+    planned, started, dropped = counted(node)
+    assert (6, planned - 6) == (started, dropped)
+    assert 6 == len(gateway.asked())
 
 
 def test_a_token_budget_ends_the_run_when_it_is_spent(gateway, library, until):
