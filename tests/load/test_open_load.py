@@ -217,6 +217,7 @@ def test_no_request_begins_beyond_the_budget(arrivals, gateway, library, until):
 
 def test_an_arrival_that_the_budget_has_no_room_for_is_dropped(gateway, library, until):
     node = library.start(ChatUser, users=30, host=gateway.url(), max_requests=6, arrivals="constant")
+    until(lambda: node.run is not None)
     node.run.on_over = lambda why: None  # as in the moment before the run has ended
     until(lambda: counted(node)[2] >= 5)
     library.stop()
