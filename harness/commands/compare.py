@@ -26,8 +26,8 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "compare",
         help="compare two gateways, models or builds",
-        description="A and B are two URLs (or sim): then both are run in turn, ABABAB, with the same seed and "
-        "prompts. Or they are finished runs, or folders of runs. Exit code 0: B is not worse, 20: it is, "
+        description="A and B are two URLs (or sim): then both are run in turn, ABABAB, with the same seed "
+        "and prompts. Or they are finished runs, or folders of runs. Exit code 0: B is not worse, 20: it is, "
         "21: too little to tell, 22: a side has only invalid runs.",
     )
     add = parser.add_argument
