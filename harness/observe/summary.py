@@ -217,6 +217,11 @@ def _notes(run: RunState, seen: _Seen, totals: Totals | None) -> list[str]:
             f"{cut} streams were ended by the client: percentiles take their times as at least that long "
             "(beyond run: longer than the run can tell)"
         )
+    if totals is not None and (planned := arrivals(totals)):
+        notes.append(
+            f"{planned['planned']:,} starts were planned: {planned['started']:,} began, "
+            f"{planned['dropped']:,} found no room and were dropped"
+        )
     if totals is not None and (rejected := totals.rejected()):
         notes.append(f"{rejected} measured values were no times (negative or not a number) and are left out")
     return notes

@@ -29,6 +29,7 @@ def _arrivals(add: Add) -> None:
         "--rate",
         default="",
         metavar="R",
+        include_in_web_ui=False,  # there the number of users says it
         help="Requests per second of poisson and constant arrivals. Default: one per user.",
     )
     add(

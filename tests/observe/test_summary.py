@@ -225,6 +225,20 @@ def test_requests_are_counted_once_and_one_stopped_before_its_retry_is_aborted(r
     assert summary["totals"]["tokens"]["wasted"] == 17
 
 
+def test_what_became_of_planned_starts_is_a_number_and_a_sentence(labels):
+    aggregate = Aggregate()
+    for lag_s in (0.001,) * 98 + (0.2,):
+        aggregate.arrival(labels, True, lag_s)
+    aggregate.arrival(labels, False, 0.0)
+    totals = Snapshot.from_plain(aggregate.snapshot(0.0)).run("r1")
+    summary = build_summary([], RunState("r1", "g", "1", True, 0.0), totals)
+
+    found = summary["requests"]["arrivals"]
+    assert {"planned": 100, "started": 99, "dropped": 1, "late": 1}.items() <= found.items()
+    assert 0.1 < found["lag_p99_s"] < 0.3
+    assert "100 starts were planned: 99 began, 1 found no room and were dropped" in summary["notes"]
+
+
 def test_conservation_names_what_has_no_line(labels, session, record):
     aggregate = Aggregate()
     for _ in range(3):
