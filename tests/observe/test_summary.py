@@ -313,6 +313,7 @@ def test_validity_is_the_runs_with_reasons(record):
 
     assert summary["validity"] == {
         "valid": False, "reasons": ["3 records could not be written"], "codes": ["lost_records"],
+        "threshold_s": 0.005,
     }  # fmt: skip
     assert summary["schema"] == "harness.summary/1"
     json.dumps(summary, allow_nan=False)

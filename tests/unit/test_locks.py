@@ -44,7 +44,7 @@ def test_every_pin_is_hashed_and_no_line_says_where_it_came_from(lock):
     ("lock", "wanted"),
     [
         ("requirements.lock", PROJECT["dependencies"]),
-        ("requirements-dev.lock", [*PROJECT["dependencies"], *EXTRAS["report"], *EXTRAS["dev"]]),
+        ("requirements-dev.lock", [*PROJECT["dependencies"], *EXTRAS["dev"]]),
     ],
 )
 def test_the_lock_holds_what_pyproject_asks_for(lock, wanted):
