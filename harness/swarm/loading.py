@@ -20,7 +20,7 @@ from harness.load.prompts import Prompt
 from harness.load.replay import ReplayError, read_orders
 from harness.load.settings import Settings, UsageError
 from harness.swarm.options import LINES
-from harness.swarm.searching import RATE_UNIT
+from harness.swarm.search_options import RATE_UNIT
 from harness.swarm.shaping import is_capacity
 from harness.swarm.values import at_least, choice, near
 

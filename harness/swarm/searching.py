@@ -13,14 +13,11 @@ from rich.console import Console
 from rich.control import Control
 from rich.segment import ControlType
 
-from harness.gateways import DurationError, parse_duration
 from harness.load.capacity import OPEN_RESOLUTION, RESOLUTION, Search, Step
-from harness.load.objectives import Objective, ObjectiveError, parse_objective
-from harness.load.settings import UsageError
-from harness.load.shapes import ShapeError, split_shape
 from harness.observe.totals import Conservation, Health
 from harness.observe.validity import judge
 from harness.stream import Attempt
+from harness.swarm.search_options import RATE_UNIT, SearchOptions, tolerance_of
 
 # What `harness capacity` ends with: found, broken at the lowest load, not sure, the generator was too slow.
 EXIT_FOUND, EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_GENERATOR = 0, 20, 21, 22
@@ -36,75 +33,6 @@ _REPEATS = 2
 _REST_S = 60.0
 
 _CLEAR_LINE = Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2))
-
-# A search over rates goes in tenths of a request per second: each of Locust's users then offers so much.
-RATE_UNIT = 0.1
-
-_PARAMETERS = ("from", "to", "step-time", "settle")
-
-
-@dataclass(frozen=True, slots=True)
-class SearchOptions:
-    """What to search: loads from `first` to `last`, steps of `step_s`, `settle_s` (None: as it takes)."""
-
-    objectives: tuple[Objective, ...]
-    first: float = 1.0
-    last: float | None = None
-    step_s: float = 30.0
-    settle_s: float | None = None
-
-
-def search_options(shape: str, slo: str) -> SearchOptions:
-    """Return the options in ``capacity:from=1,to=100,step-time=30s,settle=5s`` and the lines of ``--slo``.
-
-    Raises `UsageError`.
-    """
-    try:
-        _, given = split_shape(shape)
-    except ShapeError as error:
-        raise UsageError(f"--shape: {error}") from None
-    if unknown := [name for name in given if name not in _PARAMETERS]:
-        raise UsageError(
-            f"--shape: capacity has no parameter {unknown[0]!r} (it has: {', '.join(_PARAMETERS)})"
-        )
-    lines = [line for line in slo.split("\n") if line.strip()]
-    if not lines:
-        raise UsageError('--shape capacity needs an objective: pass --slo "ttft p95 < 1s"')
-    try:
-        objectives = tuple(parse_objective(line) for line in lines)
-    except ObjectiveError as error:
-        raise UsageError(f"--slo: {error}") from None
-    first = _load(given.get("from", "1"), "from")
-    last = _load(given["to"], "to") if "to" in given else None
-    if last is not None and last < first:
-        raise UsageError(f"capacity: to={last:g} is below from={first:g}")
-    return SearchOptions(
-        objectives,
-        first,
-        last,
-        _seconds(given.get("step-time", "30s"), "step-time"),
-        _seconds(given["settle"], "settle") if "settle" in given else None,
-    )
-
-
-def _load(text: str, name: str) -> float:
-    try:
-        load = float(text)
-    except ValueError:
-        load = -1.0
-    if not RATE_UNIT <= load <= 1_000_000.0:
-        raise UsageError(f"capacity: {name}: expected a number above 0, got {text!r}")
-    return load
-
-
-def _seconds(text: str, name: str) -> float:
-    try:
-        seconds = parse_duration(text)
-    except DurationError as error:
-        raise UsageError(f"capacity: {name}: {error}") from None
-    if seconds <= 0.0:
-        raise UsageError(f"capacity: {name}: expected a duration above zero, got {text!r}")
-    return seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,15 +253,6 @@ class CapacityShape(LoadTestShape):
         rows = [(s.number, s.load * s.unit, float(s.to_plain()["goodput_per_s"])) for s in self.steps]
         best = self.best
         return rows, None if best is None else (best.number, best.load * best.unit)
-
-
-def tolerance_of(objectives: tuple[Objective, ...]) -> float:
-    """Return how late the generator may be, seconds: 5 % of the tightest latency limit, at least 5 ms.
-
-    Where no objective is about time, lateness changes nothing but the load, and 50 ms change that little.
-    """
-    limits = [objective.limit_s for objective in objectives if objective.limit_s is not None]
-    return max(0.005, 0.05 * min(limits)) if limits else 0.05
 
 
 def _difference(now: Health, before: Health) -> Health:

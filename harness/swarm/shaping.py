@@ -16,7 +16,8 @@ from rich.console import Console
 from harness.load.settings import Settings, UsageError
 from harness.load.shapes import Shape, ShapeError, parse_shape
 from harness.observe.aggregate import MIN_THRESHOLD_S
-from harness.swarm.searching import CapacityShape, Watched, search_options, tolerance_of
+from harness.swarm.search_options import search_options, tolerance_of
+from harness.swarm.searching import CapacityShape, Watched
 from harness.swarm.target import is_loopback
 
 Tick = tuple[int, float]

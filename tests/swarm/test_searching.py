@@ -13,8 +13,9 @@ from harness.load.settings import UsageError
 from harness.observe.totals import Health
 from harness.stream import Session, assemble
 from harness.stream.record import Attempt, Identity, Retry
+from harness.swarm.search_options import search_options
 from harness.swarm.search_report import show_search
-from harness.swarm.searching import CapacityShape, Watched, search_options
+from harness.swarm.searching import CapacityShape, Watched
 from harness.swarm.shaping import PlannedShape, shape_of
 from harness.wire import grammar_for
 
