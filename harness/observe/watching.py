@@ -106,7 +106,7 @@ def _row(part: _Part, protocol: str, scenario: str) -> dict[str, Any]:
         "ttft": part.ms(FIRST_TOKEN, 0.5, 0.95, 0.99),
         "content": part.ms(FIRST_CONTENT, 0.5, 0.95, 0.99),
         "gap": part.ms(INTER_TOKEN, 0.5, 0.99),
-        "silence": f"{silent_s:.2f} / {NOTHING if longest is None else f'{longest:.2f}'}",
+        "silence": f"{silent_s:.2f} / {max(silent_s, longest or 0.0):.2f}",
         "keepalive": part.ms(KEEPALIVE_INTERVAL, 0.99),
         "stalls": _words(part.counts(STALLS, "stall_class", fatal="true")),
         "soft": _words(part.counts(STALLS, "stall_class", fatal="false")),
@@ -117,7 +117,8 @@ def _row(part: _Part, protocol: str, scenario: str) -> dict[str, Any]:
 
 
 def _words(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in counts.items()) or NOTHING
+    # The number stays with its first word where the line breaks.
+    return ", ".join(f"{n}\u00a0{name.replace('_', ' ')}" for name, n in counts.items()) or NOTHING
 
 
 def _ms(seconds: float | None) -> str:

@@ -61,9 +61,9 @@ def test_a_row_says_everything_of_a_protocol(aggregate, play, session):
     assert "17.5 / 20.0" == row["gap"]
     assert row["silence"].startswith("1.50 / ")
     assert "–" == row["keepalive"]
-    assert "1 keepalive only mid" == row["stalls"]
-    assert "2 slow progress" == row["soft"]
-    assert "1 server error" == row["errors"]
+    assert "1\u00a0keepalive only mid" == row["stalls"]
+    assert "2\u00a0slow progress" == row["soft"]
+    assert "1\u00a0server error" == row["errors"]
 
 
 def test_scenarios_have_rows_of_their_own(aggregate, play):
