@@ -45,8 +45,8 @@ def test_whatever_a_run_leaves_behind_or_serves_holds_no_key(launch, hostile, tm
     process = launch(
         "run", "--host", hostile.url("echo-stream"), *OPTIONS, "--save-content", "--debug", "-L", "DEBUG",
         "--no-preflight", "--autostart", "-u", "3", "-t", "60s", "--web-port", page,
-        "--metrics-port", metrics, "--metrics-linger", "0s", "--results", "results", "--csv", "csv", "--html", "page.html",
-        **ENV,
+        "--metrics-port", metrics, "--metrics-linger", "0s", "--results", "results", "--csv", "csv",
+        "--html", "page.html", **ENV,
     )  # fmt: skip
     until(lambda: len(hostile.asked) > 20, timeout_s=30)
     check_process(process.popen.pid)
