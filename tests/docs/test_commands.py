@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import find_free_ports
 from tests.docs.pages import BLOCKS, ROOT, Command, blocks
 
 NEEDS = {"", "needs-key", "needs-docker", "needs-kubernetes", "needs-time"}
@@ -63,24 +64,38 @@ def script(commands, ports):
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("page", [page for page, commands in RUNNABLE.items() if commands])
-def test_the_commands_of_a_page_work(page, tmp_path, free_ports):
-    ports = dict(zip(("8000", "15557"), free_ports(2), strict=True))
-    (tmp_path / "gates").symlink_to(ROOT / "gates")
+def start(page, folder, ports):
+    (folder / "gates").symlink_to(ROOT / "gates")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     env = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "LOCUST_METRICS_PORT": "0", "COLUMNS": "100"}
-    with (tmp_path / "said").open("w+") as said:
-        process = subprocess.Popen(
+    with (folder / "said").open("w") as said:
+        return subprocess.Popen(
             ["bash", "-c", script(RUNNABLE[page], ports)],
-            cwd=tmp_path, env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True,
+            cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True,
         )  # fmt: skip
-        try:
-            code = process.wait(60)
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # a simulator in the background too
-        said.seek(0)
-        words = said.read()
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory):
+    """All pages at once: most of the time they wait."""
+    pages = {page: tmp_path_factory.mktemp(page.replace(".", "-")) for page in RUNNABLE if RUNNABLE[page]}
+    free = iter(find_free_ports(2 * len(pages)))
+    running = {
+        page: (start(page, folder, {"8000": next(free), "15557": next(free)}), folder)
+        for page, folder in pages.items()
+    }
+    yield running
+    for process, _ in running.values():
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # a simulator in the background too
+        process.wait()
+
+
+@pytest.mark.parametrize("page", [page for page, commands in RUNNABLE.items() if commands])
+def test_the_commands_of_a_page_work(page, started):
+    process, folder = started[page]
+    code = process.wait(90)
+    words = (folder / "said").read_text("utf-8")
 
     assert 0 == code, words[-3000:]
     assert "Traceback" not in words
