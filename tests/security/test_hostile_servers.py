@@ -4,29 +4,26 @@ import json
 import re
 import sys
 
-import pytest
-
 HARNESS = (sys.executable, "-m", "harness")
 
 # Everything that a terminal obeys, C1 included, and what turns the direction of text.
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-@pytest.mark.parametrize("how", ["steer", "steer-stream"])
-def test_a_probe_shows_escapes_as_text(how, launch, hostile):
-    process = launch("probe", hostile.url(how), "--protocol", "chat", "--model", "m", TERM="xterm")
+def test_a_probe_and_a_refusal_before_the_run_show_escapes_as_text(launch, hostile):
+    probes = [
+        launch("probe", hostile.url(how), "--protocol", "chat", "--model", "m", TERM="xterm")
+        for how in ("steer", "steer-stream")
+    ]
+    run = launch("run", "--headless", "--host", hostile.url("steer"), "--model", "m", "-t", "1s")
 
-    assert 10 == process.wait()
-    assert not CONTROL.search(process.out + process.err)
-    assert "\\x1b[2J" in process.out
-
-
-def test_a_refusal_before_the_run_shows_escapes_as_text(launch, hostile):
-    process = launch("run", "--headless", "--host", hostile.url("steer"), "--model", "m", "-t", "1s")
-
-    assert 2 == process.wait()
-    assert not CONTROL.search(process.out + process.err)
-    (line,) = [line for line in process.complaints if line.startswith("harness:")]
+    for process in probes:
+        assert 10 == process.wait()
+        assert not CONTROL.search(process.out + process.err)
+        assert "\\x1b[2J" in process.out
+    assert 2 == run.wait()
+    assert not CONTROL.search(run.out + run.err)
+    (line,) = [line for line in run.complaints if line.startswith("harness:")]
     assert "\\x1b[2J" in line
     assert len(line) < 500
 
