@@ -1,11 +1,13 @@
 """Runs over several processes, as a user starts them, with the simulator's truth log beside."""
 
+import itertools
 import json
 import os
 import signal
 import socket
 from pathlib import Path
 
+import gevent
 import pytest
 
 SMALL = (
@@ -66,29 +68,42 @@ def is_free(port):
 @pytest.fixture
 def fleet(launch, free_ports, tmp_path):
     """Start `harness run` with a master port and a metrics port of its own."""
-    stopped = []
+    started: list[Fleet] = []
+    number = itertools.count()  # launching takes a while, in which another may be launched
 
     def start(*arguments, processes=2, headless=True, host="sim"):
         ports = free_ports(2)
-        sim = ("--sim-truth", tmp_path / "truth.jsonl") if host == "sim" else ()
+        folder = tmp_path / f"fleet-{next(number)}"
+        folder.mkdir(exist_ok=True)
+        sim = ("--sim-truth", folder / "truth.jsonl") if host == "sim" else ()
         process = launch(
             "run", *(("--headless",) if headless else ()), "--host", host, *SMALL,
-            *(("--processes", processes) if processes else ()), "--results", tmp_path / "results",
+            *(("--processes", processes) if processes else ()), "--results", folder / "results",
             "--master-bind-host", "127.0.0.1", "--master-bind-port", ports[0], "--master-port", ports[0],
             "--metrics-port", ports[1], *sim, *arguments,
         )  # fmt: skip
-        made = Fleet(process, tmp_path, ports)
-        stopped.append(made)
+        made = Fleet(process, folder, ports)
+        started.append(made)
         return made
 
     yield start
-    for made in stopped:
+    for made in started:
         for pid in made.everybody:
             if pid != made.process.popen.pid or made.process.popen.poll() is None:
                 try:
                     os.kill(pid, signal.SIGKILL)
                 except ProcessLookupError:
                     pass
+
+
+@pytest.fixture
+def together():
+    """Play scenarios side by side: most of their time is spent waiting."""
+
+    def play(*scenarios):
+        gevent.joinall([gevent.spawn(scenario) for scenario in scenarios], raise_error=True)
+
+    return play
 
 
 @pytest.fixture

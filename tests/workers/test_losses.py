@@ -92,7 +92,7 @@ def test_a_killed_worker_is_noticed_shown_and_counted_and_the_run_is_invalid(
     nothing_left(pids, [*run.ports, free_port])
 
 
-def test_a_worker_that_hangs_is_lost_too_and_may_be_tolerated(fleet, until, nothing_left):
+def a_worker_that_hangs_is_lost_too_and_may_be_tolerated(fleet, until, nothing_left):
     run = fleet("--sim-mix", "ok=1", "-u", "8", "-r", "8", "--tolerate-worker-loss",
                 "--exit-code-on-error", "0")  # fmt: skip
     until(lambda: len({row["worker"] for row in run.records}) == 2, 20)
@@ -111,7 +111,7 @@ def test_a_worker_that_hangs_is_lost_too_and_may_be_tolerated(fleet, until, noth
     nothing_left(pids, run.ports)
 
 
-def test_when_the_last_worker_dies_the_run_ends(fleet, until, nothing_left):
+def when_the_last_worker_dies_the_run_ends(fleet, until, nothing_left):
     run = fleet("--sim-mix", "ok=1", "-u", "4", "-r", "4", processes=1)
     until(lambda: run.records, 20)
     pids = run.everybody
@@ -122,13 +122,22 @@ def test_when_the_last_worker_dies_the_run_ends(fleet, until, nothing_left):
     nothing_left(pids, run.ports)
 
 
-def test_workers_and_simulator_do_not_outlive_a_killed_master(fleet, until, nothing_left):
+def workers_and_simulator_do_not_outlive_a_killed_master(fleet, until, nothing_left):
     run = fleet("--sim-mix", "ok=1", "-u", "4", "-r", "4")
     until(lambda: run.records, 20)
     pids = run.everybody
     os.kill(pids[0], signal.SIGKILL)
 
     nothing_left(pids, run.ports, timeout_s=6.0)
+
+
+def test_hung_workers_last_workers_and_orphans(fleet, until, nothing_left, together):
+    """Three ways to be left alone, side by side."""
+    together(
+        lambda: a_worker_that_hangs_is_lost_too_and_may_be_tolerated(fleet, until, nothing_left),
+        lambda: when_the_last_worker_dies_the_run_ends(fleet, until, nothing_left),
+        lambda: workers_and_simulator_do_not_outlive_a_killed_master(fleet, until, nothing_left),
+    )
 
 
 @pytest.fixture
@@ -143,10 +152,11 @@ def join(launch, tmp_path):
 
 
 def test_separate_processes_wait_for_each_other_and_a_late_worker_takes_part(
-    fleet, join, launch, until, nothing_left, free_port
+    fleet, join, launch, until, nothing_left, free_port, tmp_path
 ):
+    (tmp_path / "fleet-0").mkdir()
     gateway = launch("sim", "--port", free_port, "--gateway", "hopbase", "--time-scale", "0.02",
-                     "--truth", "truth.jsonl")  # fmt: skip
+                     "--truth", tmp_path / "fleet-0" / "truth.jsonl")  # fmt: skip
     gateway.wait_for("ready on")
     run = fleet("--master", "--expect-workers", "1", "-u", "8", "-r", "8", "--exit-code-on-error", "0",
                 processes=None, host=f"http://127.0.0.1:{free_port}")  # fmt: skip

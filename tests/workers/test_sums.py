@@ -91,7 +91,7 @@ def test_who_interrupts_twice_cuts_the_streams_of_all_workers(fleet, nothing_lef
     nothing_left(pids, run.ports)
 
 
-def test_workers_with_one_seed_ask_different_things_and_a_budget_is_shared(fleet):
+def workers_with_one_seed_ask_different_things_and_a_budget_is_shared(fleet):
     run = fleet("--sim-mix", "ok=1", "-u", "6", "-r", "6", "--max-requests", "17", "--save-content",
                 "--seed", "3", "--prompt-tokens", "5-60", "--exit-code-on-error", "0")  # fmt: skip
     assert 0 == run.process.wait(30)
@@ -104,7 +104,7 @@ def test_workers_with_one_seed_ask_different_things_and_a_budget_is_shared(fleet
     assert 17 == len(set(prompts))
 
 
-def test_open_arrivals_keep_their_rate_over_workers(fleet):
+def open_arrivals_keep_their_rate_over_workers(fleet):
     run = fleet("--sim-mix", "ok=1", "--arrivals", "constant", "--rate", "20", "-t", "5s",
                 "--exit-code-on-error", "0")  # fmt: skip
     assert 0 == run.process.wait(30)
@@ -115,7 +115,7 @@ def test_open_arrivals_keep_their_rate_over_workers(fleet):
     assert abs(shares["worker-0"] - shares["worker-1"]) <= 10
 
 
-def test_a_replay_is_dealt_out(fleet, tmp_path):
+def a_replay_is_dealt_out(fleet, tmp_path):
     log = tmp_path / "log.csv"
     log.write_text(
         "timestamp,prompt_tokens,max_tokens\n" + "".join(f"{n / 10},{n + 1},8\n" for n in range(21))
@@ -126,3 +126,12 @@ def test_a_replay_is_dealt_out(fleet, tmp_path):
 
     check_books(run)
     assert {"worker-0": 11, "worker-1": 10} == collections.Counter(row["worker"] for row in run.records)
+
+
+def test_budgets_seeds_arrivals_and_replays_over_workers(fleet, tmp_path, together):
+    """What is asked by several workers is what one would have asked, side by side."""
+    together(
+        lambda: workers_with_one_seed_ask_different_things_and_a_budget_is_shared(fleet),
+        lambda: open_arrivals_keep_their_rate_over_workers(fleet),
+        lambda: a_replay_is_dealt_out(fleet, tmp_path),
+    )
