@@ -57,6 +57,13 @@ class RequestReader:
                 raise cause from None
             raise HttpError(400, f"Not an HTTP request: {error}.") from None
 
+    def close(self) -> None:
+        """Let go of the parser and of who was told of requests; nothing may be fed any more.
+
+        They refer to each other in circles, and the server's collector comes round too seldom to find them.
+        """
+        del self._parser, self._on_request, self._on_expect
+
     def on_message_begin(self) -> None:
         """Called by the parser, as all below."""
         self._request = HttpRequest()

@@ -46,6 +46,7 @@ class Connection(asyncio.Protocol):
         if self._playback is not None:
             self._playback.left(self._gateway.clockwork.clock())
             self._playback = None
+        self._reader.close()
 
     def pause_writing(self) -> None:
         self.congested = True
