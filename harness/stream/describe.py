@@ -99,7 +99,8 @@ def _error(record: Attempt) -> str:
     error = record.error
     if error is None:
         return "no further words"
-    name = " ".join(word for word in (error.type, f"({error.code})" if error.code else None) if word)
+    both = error.type and error.code
+    name = f"{error.type} ({error.code})" if both else error.type or error.code or ""
     if error.layer == "transport":
         return error.message or name
     return (

@@ -44,6 +44,11 @@ OUTCOME_LINES: list[tuple[str, Attempt, str]] = [
         "error inside the stream after 87 token events: server_error (upstream_error): Please retry",
     ),
     (
+        "error_event",  # a code alone is no remark in brackets
+        said().read(3.0, data({"error": {"message": "Please retry", "code": "server_error"}})).end(4.0),
+        "error inside the stream after 87 token events: server_error: Please retry",
+    ),
+    (
         "error_event",
         said(0).read(3.0, data({"error": "gone"})).end(4.0),
         "error inside the stream after 0 token events: gone",
