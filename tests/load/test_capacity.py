@@ -168,12 +168,12 @@ def test_while_it_settles_nothing_is_decided():
 
 @pytest.mark.parametrize(
     ("phase", "measured_s", "verdict"),
-    [("grow", 4.0, "seems_to_hold"), ("bisect", 9.0, None), ("bisect", 10.0, "seems_to_hold"),
+    [("grow", 4.0, None), ("grow", 5.0, "seems_to_hold"), ("bisect", 9.0, None), ("bisect", 10.0, "seems_to_hold"),
      ("confirm", 29.0, None), ("confirm", 30.0, "holds")],
 )  # fmt: skip
 def test_under_an_open_load_a_step_near_the_answer_is_not_cut_short(phase, measured_s, verdict):
     """A queue that is fed too fast grows by a few percent of a second each second."""
-    step = filled(step_of(phase), 400 if phase == "confirm" else 10)
+    step = filled(step_of(phase), 400)  # more than enough to be sure, were they not of one moment
     step.open = True
 
     assert verdict == step.decide(102.0 + measured_s, 30.0)
