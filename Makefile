@@ -24,7 +24,7 @@ run: $(STAMP) ## simulated gateway, Locust's web UI and the metrics exporter; Ct
 	@$(BIN)/python -m harness.demo
 
 test: $(STAMP) ## run the tests (ARGS="-k sse" and the like go to pytest)
-	@$(BIN)/pytest $(ARGS)
+	@sh scripts/test.sh $(ARGS)
 
 test-peers: $(STAMP) ## LiteLLM, aimock and the official SDKs against us; installed into .peers once
 	@sh scripts/peers.sh

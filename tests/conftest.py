@@ -8,10 +8,17 @@ import socket
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import gevent
 import pytest
+
+# Hypothesis' pytest plugin imports it at the end of every session, and then a package that registers
+# itself there (trio, by way of selenium) warns, which would be an error. Here it may warn.
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import hypothesis  # noqa: F401
 
 REPOSITORY = Path(__file__).parents[1]
 HARNESS = (sys.executable, "-m", "harness")
