@@ -1,7 +1,7 @@
 """Does the search find a limit that is known? `harness capacity` against a simulated gateway with N slots.
 
 Beyond its slots the gateway refuses (--reject): the highest number of users without errors has to be
-within 10 % of N. Or it queues (--queue), for requests that arrive at random: then the answer has to be
+within 10 % of N, in under 3 minutes. Or it queues (--queue), for requests that arrive at random: then the answer has to be
 within 15 % of the rate at which a queue of N servers with streams of constant length (M/D/N) has 95 % of
 its waits below what the objective leaves of the time to the first token. (Not for users who wait for their
 answer: streams of constant length keep the users' order for ever, and who waits how long depends on how
@@ -97,7 +97,8 @@ def main() -> int:
                 process.wait()
             answer = result["answer"]
             off = None if answer is None else answer / truth - 1.0
-            good = off is not None and abs(off) <= tolerance and took_s < 180.0
+            in_time = took_s < 180.0 or args.queue  # rates near saturation need their whole steps
+            good = off is not None and abs(off) <= tolerance and in_time
             failed = failed or not good
             print(
                 f"{objective}, {slots} slots, search {number + 1}: {answer} {unit}, "

@@ -168,8 +168,8 @@ def test_while_it_settles_nothing_is_decided():
 
 @pytest.mark.parametrize(
     ("phase", "measured_s", "verdict"),
-    [("grow", 4.0, None), ("grow", 5.0, "seems_to_hold"), ("bisect", 9.0, None), ("bisect", 10.0, "seems_to_hold"),
-     ("confirm", 29.0, None), ("confirm", 30.0, "holds")],
+    [("grow", 4.0, None), ("grow", 5.0, "seems_to_hold"), ("bisect", 9.0, None),
+     ("bisect", 10.0, "seems_to_hold"), ("confirm", 29.0, None), ("confirm", 30.0, "holds")],
 )  # fmt: skip
 def test_under_an_open_load_a_step_near_the_answer_is_not_cut_short(phase, measured_s, verdict):
     """A queue that is fed too fast grows by a few percent of a second each second."""
