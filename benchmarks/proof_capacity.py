@@ -1,11 +1,11 @@
 """Does the search find a limit that is known? `harness capacity` against a simulated gateway with N slots.
 
 Beyond its slots the gateway refuses (--reject): the highest number of users without errors has to be
-within 10 % of N, in under 3 minutes. Or it queues (--queue), for requests that arrive at random: then the answer has to be
-within 15 % of the rate at which a queue of N servers with streams of constant length (M/D/N) has 95 % of
-its waits below what the objective leaves of the time to the first token. (Not for users who wait for their
-answer: streams of constant length keep the users' order for ever, and who waits how long depends on how
-they happened to begin.)
+within 10 % of N, in under 3 minutes. Or it queues (--queue), for requests that arrive at random: then the
+answer has to be within 15 % of the rate at which a queue of N servers with streams of constant length
+(M/D/N) has 95 % of its waits below what the objective leaves of the time to the first token. (Not for users
+who wait for their answer: streams of constant length keep the users' order for ever, and who waits how long
+depends on how they happened to begin.)
 
     .venv/bin/python benchmarks/proof_capacity.py [--slots 8,32,128] [--times 5] [--queue]
 """
