@@ -1,14 +1,13 @@
 """Gates at the end of a Locust run: the same verdict as ``harness gate``, and it decides the exit code.
 
 A run that is hopeless ends early (`abort`), an invalid one may be run once more (``--retry-invalid``), and
-a regression has to show itself twice (``--confirm``) before it counts. A rerun is a process of its own:
-Locust's runner ends with its run.
+a regression has to show itself twice (``--confirm``) before it counts. A rerun takes the place of the
+process: Locust's runner ends with its run.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from argparse import Namespace
@@ -28,7 +27,7 @@ from harness.judge.show import print_verdict
 from harness.judge.trust import threshold_s
 from harness.judge.verdict import EXIT_GATES_WRONG, EXIT_INVALID, Verdict
 from harness.load.settings import UsageError
-from harness.observe.results import ResultsError, find_results
+from harness.observe.results import ResultsError
 from harness.stream import Attempt
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 _LOOK_S = 2.0
 
-# Set for a rerun, which must not start another.
+# Set for a rerun to the folder of the first run; a rerun must not start another.
 _RERUN = "HARNESS_RERUN"
 
 
@@ -117,29 +116,29 @@ class Gating:
                 _say(str(error))
 
     def exit_code(self) -> int:
-        """Return the exit code that the verdict asks for, after a rerun if one was asked for and is due."""
-        verdict, options = self.verdict, self._node.options
+        """Return the exit code that the verdict asks for, in a rerun in the light of the first run."""
+        verdict, first = self.verdict, os.environ.get(_RERUN)
         if verdict is None:
             return EXIT_INVALID
-        again = (options.retry_invalid and verdict.invalid) or (options.confirm and verdict.regressed)
-        if not again or os.environ.get(_RERUN) or not options.headless:
-            return verdict.exit_code
-        why = "the run is invalid" if verdict.invalid else "a regression has to show itself twice"
-        _say(f"{why}: running once more")
-        self._node.close()  # the rerun needs the port
-        code = subprocess.run(
-            [sys.executable, "-m", "harness", "run", *sys.argv[1:]],
-            env={**os.environ, _RERUN: "1"},
-            check=False,
-        ).returncode
-        if verdict.invalid:
-            return code
-        second = self._judge(find_results(options.results), None)
-        if second is None:
-            return verdict.exit_code
-        confirmed = confirm(verdict, second)
-        self._write(verdict.folder, confirmed)
-        return confirmed.exit_code
+        if first and self._node.options.confirm:
+            before = self._judge(Path(first), None)
+            if before is not None and before.regressed:
+                self._write(before.folder, confirm(before, verdict))
+                return self.verdict.exit_code if self.verdict is not None else EXIT_INVALID
+        return verdict.exit_code
+
+    def run_again(self) -> None:
+        """Put a rerun in the place of this process, if one was asked for and is due; call it last of all."""
+        verdict, options = self.verdict, self._node.options
+        if verdict is None or os.environ.get(_RERUN) or not options.headless:
+            return
+        if not (options.retry_invalid and verdict.invalid) and not (options.confirm and verdict.regressed):
+            return
+        _say("running once more: " + ("the run is invalid" if verdict.invalid else "is it a regression?"))
+        sys.stdout.flush()
+        # In place of this process, so that the rerun finds every port free.
+        command = [sys.executable, "-m", "harness", "run", *sys.argv[1:]]
+        os.execve(sys.executable, command, {**os.environ, _RERUN: str(verdict.folder)})
 
     def _judge(self, folder: Path, stopped: tuple[str, str] | None) -> Verdict | None:
         options = self._node.options

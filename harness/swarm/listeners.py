@@ -71,6 +71,8 @@ def listen(events: Events, node: Node, stopping: Stopping, *, show: bool = True)
         if show and node.options.headless:
             _show(node)
         node.close()
+        if node.gating is not None:
+            node.gating.run_again()
 
     events.test_start.add_listener(test_start)
     events.test_stopping.add_listener(test_stopping)
