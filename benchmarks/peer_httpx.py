@@ -22,15 +22,18 @@ def user(number: int, until: float) -> None:
         request = f"{number}x{count}"
         count += 1
         body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "hello"}]}
-        first = None
+        first, rest = None, b""
         with client.stream("POST", URL + "/v1/chat/completions", json=body,
                            headers={"X-Client-Request-Id": f"{request}-1"}) as response:  # fmt: skip
-            for line in response.iter_lines():
-                if line.startswith("data: {"):
-                    SEEN["events"] += 1
-                    chunk = json.loads(line[6:])
-                    if first is None and chunk["choices"] and chunk["choices"][0]["delta"].get("content"):
-                        first = time.time()
+            # Not iter_lines(): it ends lines at U+2028 too, which tears JSON apart.
+            for data in response.iter_bytes():
+                *lines, rest = (rest + data).split(b"\n")
+                for line in lines:
+                    if line.startswith(b"data: {"):
+                        SEEN["events"] += 1
+                        chunk = json.loads(line[6:])
+                        if first is None and chunk["choices"] and chunk["choices"][0]["delta"].get("content"):
+                            first = time.time()
         if first is not None:
             print(request, repr(first))
 
