@@ -17,8 +17,9 @@ from harness.observe.aggregate import Aggregate
 from harness.observe.history import History
 from harness.swarm.trimming import trim
 
-# Rarely, and mostly the youngest: at 90 requests per second a pause of 13 ms every three seconds.
-_GC_THRESHOLDS = (20_000, 20, 50)
+# Rarely, and mostly the youngest: at 90 requests per second a pause of 13 ms every three seconds. The oldest
+# have their turn every few minutes, or what streams leave behind would add up.
+_GC_THRESHOLDS = (20_000, 20, 5)
 
 _EACH_S = 1.0
 _TRIM_EACH = 60  # seconds
