@@ -4,7 +4,6 @@ import locust  # noqa: F401
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,8 @@ import pytest
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import hypothesis  # noqa: F401
+
+from tests.ports import find_free_port, find_free_ports
 
 REPOSITORY = Path(__file__).parents[1]
 HARNESS = (sys.executable, "-m", "harness")
@@ -114,14 +115,6 @@ def launch_once(tmp_path_factory):
     yield from launcher(tmp_path_factory.mktemp("shared"))
 
 
-def find_free_ports(number):
-    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [probe.getsockname()[1] for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
-
-
 @pytest.fixture
 def free_ports():
     return find_free_ports
@@ -129,12 +122,12 @@ def free_ports():
 
 @pytest.fixture
 def free_port():
-    return find_free_ports(1)[0]
+    return find_free_port()
 
 
 @pytest.fixture(scope="module")
 def shared_port():
-    return find_free_ports(1)[0]
+    return find_free_port()
 
 
 class ScriptedGateway:

@@ -71,8 +71,8 @@ class Asker:
         transport = HarnessTransport(self.settings.transport)
 
         def take(data: bytes) -> None:
-            last = session.clocks.last_byte
-            chunks.append((0.0 if last is None else last - session.clocks.zero, data))
+            last = session.last_byte
+            chunks.append((0.0 if last is None else last - session.zero, data))
             leaves_after = step.situation.leaves_after
             if leaves_after and session.progress_count >= leaves_after:
                 gevent.spawn(transport.abort)
@@ -86,8 +86,8 @@ class Asker:
             transport.close()
             self._under_way.pop(name, None)
         if not chunks and session.body:  # an answer that is no stream
-            ended_at = session.ended_at or session.clocks.zero
-            chunks.append((ended_at - session.clocks.zero, bytes(session.body)))
+            ended_at = session.ended_at or session.zero
+            chunks.append((ended_at - session.zero, bytes(session.body)))
         self.simulated = self.simulated or SIMULATOR_HEADER in session.response_headers
         record = assemble(
             session, self._identity(call, session), self._epoch, retry=Retry("none"), final=True

@@ -77,19 +77,19 @@ class LiveView:
 
 def picture(session: Session, call: Call, now: float, width: int = _STRIP) -> Group:
     """Return what the view shows at *now* (monotonic seconds); *width* is that of the strip."""
-    clocks, pace = session.clocks, session.pace
+    pace = session.pace
     simulated = SIMULATOR_HEADER in session.response_headers
     head = Text.assemble(
         (f"{call.protocol} ", "bold"), safe(call.url), "  ", (_PHASES[session.phase], "bold"),
-        f"  {format_duration(now - clocks.zero)}", ("  SIMULATED" if simulated else "", "bold magenta"),
+        f"  {format_duration(now - session.zero)}", ("  SIMULATED" if simulated else "", "bold magenta"),
     )  # fmt: skip
     counts = Text(
         f"{session.progress_count:,} tokens · {pace.comments} comments · {pace.pings} pings", style="dim"
     )
     waits = Text()
     for name, moment, limit in (
-        ("last byte", clocks.last_byte, session.limits.silence.fail_s),
-        ("last token", clocks.last_progress, session.limits.progress.fail_s),
+        ("last byte", session.last_byte, session.limits.silence.fail_s),
+        ("last token", session.last_progress, session.limits.progress.fail_s),
     ):
         if moment is not None:
             age_s = now - moment

@@ -155,8 +155,10 @@ def open_session(
 class _Watched(Session):
     """A session that tells of its headers."""
 
-    on_headers: Callable[[Session], None] | None = None
-    on_event: Callable[[], None] | None = None
+    __slots__ = ("on_event", "on_headers")
+
+    on_headers: Callable[[Session], None] | None
+    on_event: Callable[[], None] | None
 
     def headers(self, status: int, headers: Mapping[str, str], t: float) -> None:
         super().headers(status, headers, t)
@@ -166,6 +168,8 @@ class _Watched(Session):
 
 class _WatchedToTheFirstEvent(_Watched):
     """And of its first event; a class of its own, because it costs a call per read."""
+
+    __slots__ = ()
 
     def feed(self, data: bytes, t: float, earliest: float | None = None) -> None:
         super().feed(data, t, earliest)

@@ -70,7 +70,7 @@ def _complaint(settings: Settings, session: Session) -> str | None:
     match session.outcome:
         case "connect_error":
             return f"{words or 'no connection'}: check --host"
-        case "stalled" if session.status is None and session.clocks.t0 is None:
+        case "stalled" if session.status is None and session.t0 is None:
             return f"no connection to {settings.base_url} within the limit (connect): check --host"
         case "no_response":
             return f"the connection was closed without an answer ({words}): check --host and the port"

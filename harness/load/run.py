@@ -236,7 +236,7 @@ def summarise(
     record: Attempt, session: Session, request: Request, outcome: RetryOutcome | None
 ) -> RequestSummary:
     """Return the request as its user saw it: its last attempt, with times from the planned start."""
-    late_s = session.clocks.zero - request.scheduled
+    late_s = session.zero - request.scheduled
 
     def seen(offset_s: float | None) -> float | None:
         return None if offset_s is None else round(offset_s + late_s, 6)

@@ -42,8 +42,8 @@ def assemble(
     """
     assert session.ended_at is not None
     assert session.outcome is not None
-    clocks, pace, facts, first = session.clocks, session.pace, session.grammar.facts, session.first
-    zero = clocks.zero
+    pace, facts, first = session.pace, session.grammar.facts, session.first
+    zero = session.zero
     ended_at = session.ended_at
 
     def offset(moment: float | None) -> float | None:
@@ -75,15 +75,15 @@ def assemble(
         response_id=_name(facts.response_id),
         connect_s=rounded(session.connect_s),
         tls_s=rounded(session.tls_s),
-        headers_s=offset(clocks.headers),
-        first_byte_s=offset(clocks.first_byte),
+        headers_s=offset(session.headers_at),
+        first_byte_s=offset(session.first_byte),
         first_event_s=offset(first.get("first_event")),
         first_token_s=offset(first.get("first_token")),
         first_content_s=offset(first.get("first_content")),
         first_reasoning_s=offset(first.get("first_reasoning")),
         first_tool_s=offset(first.get("first_tool")),
-        last_token_s=offset(clocks.last_progress),
-        last_byte_s=offset(clocks.last_byte),
+        last_token_s=offset(session.last_progress),
+        last_byte_s=offset(session.last_byte),
         terminal_s=offset(session.terminal_at),
         end_s=round(ended_at - zero, 6),
         events=session.events,
@@ -104,7 +104,7 @@ def assemble(
         ),
         silence_max_s=rounded(pace.silence_max_s) if pace.silence_max_at is not None else None,
         silence_max_at_s=offset(pace.silence_max_at),
-        silence_end_s=None if clocks.last_byte is None else round(max(0.0, ended_at - clocks.last_byte), 6),
+        silence_end_s=None if session.last_byte is None else round(max(0.0, ended_at - session.last_byte), 6),
         outcome=session.outcome,
         finish=facts.finish if session.outcome in ("completed", "unterminated", "empty") else None,
         stall=_rounded_stall(session.stalls.hard),
@@ -156,7 +156,7 @@ def _progress(session: Session) -> Progress:
         gap_p50_s=round(quantile(ordered, 0.5), 6),
         gap_p99_s=round(quantile(ordered, 0.99), 6),
         gap_max_s=round(pace.gap_max_s, 6),
-        gap_max_at_s=round(pace.gap_max_at - session.clocks.zero, 6),
+        gap_max_at_s=round(pace.gap_max_at - session.zero, 6),
     )
 
 

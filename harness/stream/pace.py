@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
 from harness.gateways import Keepalive
@@ -27,13 +27,12 @@ class Pace:
     """Accumulates what the record says about progress, silence and keepalives.
 
     `promise` is the gateway's keepalive promise; `overdue` is told when it is broken. All moments
-    are monotonic seconds. A silence up to `floor_s` is the pace of generation, not waiting; `covered`
-    says that the last thing that came was a keepalive.
+    are monotonic seconds. A silence up to `floor_s` is the pace of generation, not waiting.
     """
 
     __slots__ = (
-        "_overdue", "comments", "covered", "dead_s", "first_keepalive", "floor_s", "gap_max_at",
-        "gap_max_s", "gaps", "interval_count", "interval_max_s", "interval_min_s", "interval_sum_s",
+        "_overdue", "comments", "dead_s", "first_keepalive", "floor_s", "gap_max_at", "gap_max_s", "gaps",
+        "interval_count", "interval_max_s", "interval_min_s", "interval_sum_s",
         "keepalive_gaps", "last_keepalive", "late", "pings", "promise",
         "silence_max_at", "silence_max_s", "text", "thinking_s",
         "violations",
@@ -43,7 +42,6 @@ class Pace:
         self.promise = promise
         self._overdue = overdue
         self.floor_s = WAIT_FLOOR_S if promise is None else min(WAIT_FLOOR_S, promise.interval_s / 2)
-        self.covered = False  # the last thing that came was a keepalive
         self.gaps: array[float] = array("d")
         self.gap_max_s = -1.0
         self.gap_max_at: float | None = None
@@ -61,20 +59,24 @@ class Pace:
         self.late = self.violations = 0
         self.thinking_s = self.dead_s = 0.0
 
+    def gap(self, gap_s: float, began: float) -> None:
+        """A gap between two pieces of output, longer than all before, began at *began*."""
+        self.gap_max_s, self.gap_max_at = gap_s, began
+
     def first_byte(self, t: float, headers: float | None) -> None:
         """The body begins: the promise counts from the headers until then."""
         if headers is not None:
             self._judge_idle(headers, t)
 
-    def silence(self, began: float, until: float, items: list[Item]) -> None:
-        """No byte came between *began* and *until*; *items* is what came then."""
+    def silence(self, began: float, until: float, items: Sequence[Item]) -> None:
+        """No byte came between *began*, the last one's moment, and *until*; *items* is what came then."""
         silent_s = until - began
         if silent_s > self.silence_max_s:
             self.silence_max_s, self.silence_max_at = silent_s, began
         if silent_s > self.floor_s:
             self._judge_idle(began, until)
-            self._wait(silent_s, covered=self.covered or (bool(items) and _is_sign_of_life(items[0])))
-        self.covered = False
+            covered = self._after_keepalive(began) or (bool(items) and _is_sign_of_life(items[0]))
+            self._wait(silent_s, covered=covered)
 
     def comment(self, item: Comment, t: float, before: float, exact: bool, headers: float | None) -> None:
         """A comment came at *t*; *before* is the moment of the last byte before it."""
@@ -98,13 +100,12 @@ class Pace:
             self.silence_max_s, self.silence_max_at = silent_s, began
         if silent_s > self.floor_s:
             self._judge_idle(began, t)
-            self._wait(silent_s, covered=self.covered)
+            self._wait(silent_s, covered=self._after_keepalive(began))
         self._judge_periodic(t, headers)
 
     def _keepalive(
         self, kind: Literal["comment", "ping"], t: float, before: float, exact: bool, headers: float | None
     ) -> None:
-        self.covered = True
         last = self.last_keepalive
         if self.first_keepalive is None:
             self.first_keepalive = t
@@ -116,6 +117,14 @@ class Pace:
             elif last is not None:
                 self._interval(kind, t - last)
         self.last_keepalive = t
+
+    def _after_keepalive(self, began: float) -> bool:
+        """Whether the last thing that came, at *began*, was a keepalive."""
+        return self.last_keepalive == began
+
+    def release(self) -> None:
+        """The stream is over: let go of who listens, or only the garbage collector could free the two."""
+        self._overdue = _nobody
 
     def _interval(self, kind: str, interval_s: float) -> None:
         self.interval_count += 1
@@ -153,6 +162,10 @@ class Pace:
             self.thinking_s += silent_s
         else:
             self.dead_s += silent_s
+
+
+def _nobody(severity: str, limit_s: float, began: float, ended: float) -> None:
+    """Nothing is overdue once a stream has ended."""
 
 
 def _is_sign_of_life(item: Item) -> bool:

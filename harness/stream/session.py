@@ -9,7 +9,6 @@ All times are monotonic seconds; offsets in the record count from `t0`.
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
@@ -22,12 +21,10 @@ from harness.stream.ending import (
     outcome_of_terminal,
     transport_error,
 )
-from harness.stream.firsts import Firsts
 from harness.stream.outcome import EndReason, Outcome, Phase
-from harness.stream.pace import Pace
-from harness.stream.stall import Clocks, StallBook, running
-from harness.stream.timeline import BOUND, COMMENT, Timeline
-from harness.stream.view import OpenStream
+from harness.stream.stall import running
+from harness.stream.timeline import COMMENT, FULL, Timeline
+from harness.stream.waits import BURST_EVENTS, BURST_S, JudgedStream
 from harness.wire import errors
 from harness.wire.grammar import Grammar
 from harness.wire.signals import (
@@ -47,24 +44,26 @@ UNCERTAIN_S = 0.005
 # An HTTP error's body is read up to here; more of it helps nobody.
 ERROR_BODY_BYTES = 64 * 1024
 
-# "Streaming" that comes at once is a proxy that buffers: more than this many events in one read, or
-# a whole answer of more tokens than this within BURST_S.
-BURST_EVENTS = 20
-BURST_S = 0.050
-
-GAPS_PER_FLUSH = 256
-
 _NOTHING: Final = -1
 _RARE: Final = KEEPALIVE | TERMINAL | ERROR | BROKEN
 
 
-class Session(OpenStream):
+class Session(JudgedStream):
     """One HTTP exchange and, if the answer is one, its stream.
 
     `limits` and `keepalive` come from the gateway's profile; `terminator` says whether a whole
     answer without its terminator counts; with `on_stall` ``watch`` a hard stall is recorded and the
     stream runs on to its total limit. `on_gaps` receives the gaps in slices while the stream runs.
+
+    What an ordinary event needs stands in the session itself, in slots, and not in the objects that keep the
+    rest: with hundreds of streams open, whatever an event touches is cold, and a cache line costs 100 ns.
     """
+
+    __slots__ = (
+        "_closing", "_flat", "_on_bytes", "_parser", "_reading", "_torn", "body", "bytes", "clock",
+        "connect_s", "error", "events", "grammar", "keepalive", "lag_max_s", "on_stall", "peer", "reads",
+        "response_headers", "reused", "status", "terminal_at", "terminator", "tls_s", "trace",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -78,15 +77,12 @@ class Session(OpenStream):
         on_gaps: Callable[[array[float]], None] | None = None,
         on_bytes: Callable[[bytes], None] | None = None,
     ) -> None:
+        super().__init__(opened, limits, keepalive, on_gaps)
         self.grammar = grammar
-        self.limits = limits
         self.keepalive = keepalive
         self.terminator = terminator
         self.on_stall = on_stall
-        self.clocks = Clocks(opened)
-        self.pace = Pace(keepalive, self._overdue)
         self.trace = Timeline()
-        self.urgency = 0
         self.clock: Literal["kernel", "user"] = "user"
         self.reused = False
         self.peer: str | None = None
@@ -94,30 +90,17 @@ class Session(OpenStream):
         self.tls_s: float | None = None
         self.status: int | None = None
         self.response_headers: Mapping[str, str] = {}
-        self.firsts = Firsts()
-        self.first = self.firsts.moments
-        self.events = self.bytes = self.reads = self.progress_count = 0
+        self.events = self.bytes = self.reads = 0
         self.terminal_at: float | None = None
-        self.ended_at: float | None = None
         self.lag_max_s: float | None = None
-        self.uncertainties: list[float] = []
-        self.outcome: Outcome | None = None
-        self.stalls = StallBook(self.clocks)
         self.error: ErrorFacts | None = None
         self.body = bytearray()  # of an answer that is no stream
         self._parser = SseParser()
-        self._parse, self._understand = self._parser.feed, grammar.event
-        self._slow_s = math.inf if limits.progress.warn_s is None else limits.progress.warn_s
-        # From here on a silence means something: waiting, a promise, a warning.
-        self._hush_s = min(self.pace.floor_s, limits.silence.warn_s or math.inf)
-        self._last_exact: float | None = None
+        self._flat = self.trace.flat
         self._reading = True  # until what comes is no stream, or means nothing any more
         self._closing = False
         self._torn = False  # a comment stands inside the event that is being read
-        self._add_moment, self._add_code = self.trace.moments.append, self.trace.codes.append
-        self._on_gaps = on_gaps
         self._on_bytes = on_bytes
-        self._flushed = self._unflushed = 0
 
     # What happens to the exchange, in order.
 
@@ -129,18 +112,17 @@ class Session(OpenStream):
 
     def sent(self, t: float) -> None:
         """The request is about to be written: this is `t0`."""
-        self.clocks.t0 = t
-        self._warn(self.limits.connect.warn_s, self.clocks.opened, t)
+        self.t0 = t
+        self._warn(self.limits.connect.warn_s, self.opened, t)
         self._enter("before_headers")
 
     def headers(self, status: int, headers: Mapping[str, str], t: float) -> None:
         """The final answer's status and headers (names in lower case) are there."""
-        clocks = self.clocks
-        if clocks.t0 is None:
-            clocks.t0 = clocks.opened
+        if self.t0 is None:
+            self.t0 = self.opened
         self.status, self.response_headers = status, headers
-        clocks.headers = t
-        self._warn(self.limits.headers.warn_s, clocks.t0, t)
+        self.headers_at = t
+        self._warn(self.limits.headers.warn_s, self.t0, t)
         self._enter("before_first_byte")
         media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
         if not 200 <= status < 300:
@@ -156,40 +138,58 @@ class Session(OpenStream):
         They arrived between *earliest* (None: unknown, taken as *t*) and *t*; the last event of
         the read arrived at *t*.
         """
-        if self.ended_at is not None or not data:
+        if not self._reading:
+            self._set_aside(data, t)
             return
-        clocks = self.clocks
+        before = self.last_byte
+        raw = self._parser.single(data)
+        if raw is None or before is None:
+            self._feed(data, t, t if earliest is None else earliest)
+        else:  # nearly every read of a chat
+            self.reads += 1
+            self.bytes += len(data)
+            if t - before > self._notable_silence_s:
+                self._silence(before, t, ())
+            self.last_byte = t
+            self.events += 1
+            signal = self.grammar.event("message", raw)
+            flat = self._flat
+            flat.append(t)
+            flat.append(signal)
+            if len(flat) >= FULL:
+                self.trace.shorten()
+            if signal & ~self._ordinary:
+                self.first.setdefault("first_event", t)
+                self._take(signal, t, before, exact=True)
+            else:
+                self._output(t, exact=True)
+        if self._on_bytes is not None:
+            self._on_bytes(data)
+
+    def _feed(self, data: bytes, t: float, earliest: float) -> None:
+        """Take a read of any kind."""
+        if not data:
+            return
         self.reads += 1
         self.bytes += len(data)
-        if not self._reading:
-            self._keep_body(data, t)
-            return
-        before = clocks.last_byte
-        items = self._parse(data)
-        if earliest is None:
-            earliest = t
+        before = self.last_byte
+        items = self._parser.feed(data)
         # Only the last item of a late read has an exact moment; the others came since `earliest`.
         wide = t - earliest > UNCERTAIN_S and len(items) > 1
         if before is None:
             before = self._first_byte(t)
-        elif self.outcome is None:
+        else:
             until = max(before, earliest) if wide else t
-            silent_s = until - before
-            pace = self.pace
-            if silent_s > self._hush_s or silent_s > pace.silence_max_s:
+            if until - before > self._notable_silence_s:
                 self._silence(before, until, items)
-            else:  # as nearly every read: a method call less
-                pace.covered = False
-        clocks.last_byte = t
+        self.last_byte = t
         if items:
-            self._take(items, t, before, t - earliest if wide else None)
-        if (self._parser.pending_bytes > 0) is not clocks.pending:
-            clocks.pending = not clocks.pending
-            self.urgency += clocks.pending  # half the silence limit runs now
-        if self._on_bytes is not None:
-            self._on_bytes(data)
+            self._take_all(items, t, before, t - earliest if wide else None)
+        if (self._parser.pending_bytes > 0) is not self.pending:
+            self.pending = not self.pending
+            self.urgency += self.pending  # half the silence limit runs now
 
-    def _take(self, items: list[Item], t: float, before: float, window_s: float | None) -> None:
+    def _take_all(self, items: list[Item], t: float, before: float, window_s: float | None) -> None:
         """Take the items of one read; all but the last may have come up to *window_s* before *t*."""
         began = before
         left = len(items)
@@ -199,67 +199,44 @@ class Session(OpenStream):
             exact = window_s is None or not left
             if item.__class__ is Event:
                 events += 1
-                signal = self._understand(item.type, item.raw)
+                signal = self.grammar.event(item.type, item.raw)
             else:
                 signal = self._aside(item, t, before, exact)
                 if signal == _NOTHING:
                     continue
-            self._add_moment(t)
-            self._add_code(signal)
+            self.trace.add(t, signal)
             if not exact:
                 self.uncertainties.append(window_s or 0.0)
-            if signal & PROGRESS:
-                self._progress(signal, t, exact)
-            if signal & _RARE:
-                self._rare(signal, t, before, exact)
-                if not self._reading:
-                    break  # whatever else came with it means nothing any more
+            self._take(signal, t, before, exact=exact)
+            if not self._reading:
+                break  # whatever else came with it means nothing any more
             before = t
         if events:
             if not self.events:
                 self.first["first_event"] = t
             self.events += events
             if events > BURST_EVENTS and window_s is None and self.outcome is None:
-                self.stalls.add_soft("burst", BURST_S, began, t)
+                self._soft("burst", BURST_S, began, t)
             if self._torn:
                 self._torn = self._parser.pending_bytes > 0
-        if len(self.trace.moments) >= BOUND:
-            self.trace.shorten()
 
-    def _silence(self, before: float, until: float, items: list[Item]) -> None:
-        self.pace.silence(before, until, items)
-        self._warn(self.limits.silence.warn_s, before, until)
-
-    def _progress(self, signal: int, t: float, exact: bool) -> None:
-        """Book one piece of output; its gap counts only between two moments that are exact."""
-        if signal & ~self.firsts.seen:
-            self._firsts(signal, t)
-        self.progress_count += 1
-        self.clocks.last_progress = t
-        last = self._last_exact
-        if not exact:
-            self._last_exact = None
-        else:
-            self._last_exact = t
-            if last is not None:
-                pace = self.pace
-                gap_s = t - last
-                pace.gaps.append(gap_s)
-                if gap_s > pace.gap_max_s:
-                    pace.gap_max_s, pace.gap_max_at = gap_s, last
-                if gap_s > self._slow_s:
-                    self.stalls.add_soft("slow_progress", self._slow_s, last, t)
-                self._unflushed += 1
-                if self._unflushed >= GAPS_PER_FLUSH:
-                    self._flush_gaps()
-        if self.stalls.watched:
-            self._stall_over(t)
+    def _take(self, signal: int, t: float, before: float, *, exact: bool) -> None:
+        """Take what one event or comment meant."""
+        if signal & PROGRESS:
+            if signal & ~self.firsts.seen:
+                self._firsts(signal, t)
+            self._output(t, exact=exact)
+            if self.stalls.watched:
+                self._stall_over(t)
+        if signal & _RARE:
+            self._rare(signal, t, before, exact)
 
     def end(self, reason: EndReason, t: float, detail: str = "") -> None:
         """The exchange is over. *detail* is one line for the user. Later calls are ignored."""
         if self.ended_at is not None:
             return
         self.ended_at = t
+        self._reading = False
         if self.outcome is None:
             self._last_silence(t)
             self._open_gap(t)
@@ -272,10 +249,11 @@ class Session(OpenStream):
             media_type = self.response_headers.get("content-type", "")
             self.error = errors.from_http(self.status or 0, bytes(self.body), media_type)
         self._burst()
-        if self.outcome != "stalled" and self.clocks.t0 is not None:
-            self.clocks.phase = "after_terminal"  # whatever the end was
-            self._warn(self.limits.total.warn_s, self.clocks.t0, t)
+        if self.outcome != "stalled" and self.t0 is not None:
+            self.phase = "after_terminal"  # whatever the end was
+            self._warn(self.limits.total.warn_s, self.t0, t)
         self._flush_gaps()
+        self.pace.release()
 
     # Limits.
 
@@ -285,7 +263,7 @@ class Session(OpenStream):
             return None
         if self._closing:
             return 0.0
-        due = running(self.clocks, self.limits, only_total=self.stalls.watched)
+        due = running(self, self.limits, only_total=self.stalls.watched)
         return due[0].at if due else None
 
     def expire(self, now: float) -> bool:
@@ -295,7 +273,7 @@ class Session(OpenStream):
         """
         if self.ended_at is not None or self._closing:
             return True
-        due = running(self.clocks, self.limits, only_total=self.stalls.watched)
+        due = running(self, self.limits, only_total=self.stalls.watched)
         if not due or due[0].at > now:
             return False
         first = due[0]
@@ -303,17 +281,18 @@ class Session(OpenStream):
         stalls = self.stalls
         if limit == "close":
             if self.outcome not in NOT_STREAMS:
-                stalls.add_soft("post_terminal_hang", first.limit_s, first.began, now)
+                self._soft("post_terminal_hang", first.limit_s, first.began, now)
             self._close_now()
             return True
         if not stalls.watched:
             stalls.begin_hard(
-                first, now, watch=self.on_stall == "watch" and limit not in ("connect", "total")
+                self, first, now, watch=self.on_stall == "watch" and limit not in ("connect", "total")
             )
             if stalls.watched:
+                self._ordinary = 0  # the next output, whatever it is, ends the stall
                 return False
         self._last_silence(now)
-        stalls.end_hard(now, fatal=True)
+        stalls.end_hard(self, now, fatal=True)
         self.outcome = "stalled"
         self._close_now()
         return True
@@ -329,27 +308,26 @@ class Session(OpenStream):
 
     def timeline(self) -> dict[str, Any]:
         """Return times and kinds of all events and comments, bounded, without text."""
-        return self.trace.as_dict(self.clocks.zero)
+        return self.trace.as_dict(self.zero)
 
     # Helpers of the above.
 
     def _first_byte(self, t: float) -> float:
-        clocks = self.clocks
-        clocks.first_byte = t
-        if clocks.headers is not None:
-            self.pace.first_byte(t, clocks.headers)
-            self._warn(self.limits.first_byte.warn_s, clocks.headers, t)
+        self.first_byte = t
+        if self.headers_at is not None:
+            self.pace.first_byte(t, self.headers_at)
+            self._warn(self.limits.first_byte.warn_s, self.headers_at, t)
         self._enter("before_first_token")
-        return t if clocks.headers is None else clocks.headers
+        return t if self.headers_at is None else self.headers_at
 
     def _enter(self, phase: Phase) -> None:
-        self.clocks.phase = phase
+        self.phase = phase
         self.urgency += 1
 
     def _settle(self, outcome: Outcome, t: float) -> None:
         """The outcome is decided; the connection may stay open up to the `close` limit."""
         self.outcome = outcome
-        self.clocks.settled = t
+        self.settled = t
         self._enter("after_terminal")
 
     def _close_now(self) -> None:
@@ -358,9 +336,11 @@ class Session(OpenStream):
         self.urgency += 1
 
     def _firsts(self, signal: int, t: float) -> None:
-        if self.firsts.note(signal, t) and self.clocks.phase == "before_first_token":
-            self._warn(self.limits.first_token.warn_s, self.clocks.zero, t)
+        if self.firsts.note(signal, t) and self.phase == "before_first_token":
+            self._warn(self.limits.first_token.warn_s, self.zero, t)
             self._enter("mid_stream")
+        if not self.stalls.watched:
+            self._ordinary = self.firsts.seen
 
     def _finish(self, signal: int, t: float) -> None:
         facts = self.grammar.facts
@@ -386,7 +366,7 @@ class Session(OpenStream):
         """Take what is no event; returns its signal, `COMMENT`, or `_NOTHING` to book."""
         if isinstance(item, Comment):
             self._torn = item.inside
-            self.pace.comment(item, t, before, self._exactly(exact), self.clocks.headers)
+            self.pace.comment(item, t, before, self._exactly(exact), self.headers_at)
             return COMMENT
         if isinstance(item, EmptyBlock):
             return self.grammar.block(item) or _NOTHING
@@ -402,7 +382,7 @@ class Session(OpenStream):
 
     def _rare(self, signal: int, t: float, before: float, exact: bool) -> None:
         if signal & KEEPALIVE:
-            self.pace.ping(t, before, self._exactly(exact), self.clocks.headers)
+            self.pace.ping(t, before, self._exactly(exact), self.headers_at)
         elif self.outcome is None:
             self._finish(signal, t)
 
@@ -410,11 +390,15 @@ class Session(OpenStream):
         """Whether a keepalive's interval counts: after the end nothing is promised any more."""
         return exact and self.outcome is None
 
-    def _keep_body(self, data: bytes, t: float) -> None:
-        clocks = self.clocks
-        if clocks.first_byte is None:
-            clocks.first_byte = t
-        clocks.last_byte = t
+    def _set_aside(self, data: bytes, t: float) -> None:
+        """Count bytes that are no stream, or no longer; of an error's body, keep the beginning."""
+        if self.ended_at is not None or not data:
+            return
+        self.reads += 1
+        self.bytes += len(data)
+        if self.first_byte is None:
+            self.first_byte = t
+        self.last_byte = t
         if self.outcome not in NOT_STREAMS:
             return
         self.body += data[: ERROR_BODY_BYTES - len(self.body)]
@@ -429,45 +413,3 @@ class Session(OpenStream):
         outcome = outcome_of_end(reason, self.status, self.grammar.facts, self.terminator)
         self.error = transport_error(outcome, reason, detail)
         return outcome
-
-    def _stall_over(self, t: float) -> None:
-        """A watched stall ended: by output (it was thinking after all), or with the stream."""
-        self.stalls.end_hard(t, fatal=False)
-        self.urgency += 1  # all limits run again
-
-    def _overdue(
-        self, severity: Literal["late", "violation"], limit_s: float, began: float, ended: float
-    ) -> None:
-        self.stalls.add_soft(f"keepalive_{severity}", limit_s, began, ended)
-
-    def _warn(self, limit_s: float | None, began: float, ended: float) -> None:
-        if limit_s is not None and ended - began > limit_s:
-            self.stalls.add_soft("slow_progress", limit_s, began, ended)
-
-    def _open_gap(self, t: float) -> None:
-        """A gap that output did not end, but the stream did, was slow all the same."""
-        clocks = self.clocks
-        if clocks.phase == "mid_stream" and self._last_exact is not None:
-            self._warn(self.limits.progress.warn_s, self._last_exact, t)
-        elif clocks.phase != "connect" and "first_token" not in self.first and clocks.settled is None:
-            self._warn(self.limits.first_token.warn_s, clocks.zero, t)
-
-    def _last_silence(self, t: float) -> None:
-        """Judge the silence and the keepalive interval that end here without a byte to end them."""
-        clocks = self.clocks
-        if clocks.headers is not None:
-            self.pace.closing(t, clocks.last_byte, clocks.headers)
-
-    def _burst(self) -> None:
-        """Judge whether a whole answer came at once."""
-        first, last = self.clocks.first_byte, self.clocks.last_progress
-        if first is None or last is None or "burst" in self.stalls.counts or self.uncertainties:
-            return
-        if self.progress_count > BURST_EVENTS and last - first <= BURST_S:
-            self.stalls.add_soft("burst", BURST_S, first, last)
-
-    def _flush_gaps(self) -> None:
-        if self._on_gaps is not None and len(self.pace.gaps) > self._flushed:
-            self._on_gaps(self.pace.gaps[self._flushed :])
-            self._flushed = len(self.pace.gaps)
-        self._unflushed = 0

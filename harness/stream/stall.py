@@ -24,7 +24,7 @@ class Clocks:
     opened: float
     phase: Phase = "connect"
     t0: float | None = None
-    headers: float | None = None
+    headers_at: float | None = None
     first_byte: float | None = None
     last_byte: float | None = None
     last_progress: float | None = None
@@ -58,7 +58,7 @@ KEPT_SOFT: Final = 50
 RULES: Final[tuple[Rule, ...]] = (
     Rule("connect", frozenset({"connect"}), "opened"),
     Rule("headers", frozenset({"before_headers"}), "t0"),
-    Rule("first_byte", frozenset({"before_first_byte"}), "headers"),
+    Rule("first_byte", frozenset({"before_first_byte"}), "headers_at"),
     Rule("silence", _BODY, "last_byte", share=0.5, needs_pending=True),
     Rule("silence", _BODY, "last_byte"),
     Rule("first_token", _WAITING, "t0"),
@@ -101,7 +101,7 @@ def name_stall(due: Due, clocks: Clocks) -> str:
         return "no_connect"
     if limit == "total":
         return "over_total"
-    if clocks.headers is None:
+    if clocks.headers_at is None:
         return "no_headers"
     if clocks.first_byte is None or clocks.last_byte is None:
         return "headers_no_body"
@@ -121,34 +121,34 @@ class StallBook:
     `watched` is true while a hard stall is only watched: the stream may still come back.
     """
 
-    __slots__ = ("_clocks", "counts", "hard", "soft", "watched")
+    __slots__ = ("counts", "hard", "soft", "watched")
 
-    def __init__(self, clocks: Clocks) -> None:
-        self._clocks = clocks
+    def __init__(self) -> None:
         self.hard: Stall | None = None
         self.soft: list[Stall] = []
         self.counts: dict[str, int] = {}
         self.watched = False
 
-    def add_soft(self, class_: str, limit_s: float, began: float, ended: float) -> None:
+    def add_soft(self, clocks: Clocks, class_: str, limit_s: float, began: float, ended: float) -> None:
         """Book a soft stall; the count is right even where the list is full."""
         self.counts[class_] = self.counts.get(class_, 0) + 1
         if len(self.soft) < KEPT_SOFT:
-            self.soft.append(self._stall(class_, limit_s, began, ended))
+            self.soft.append(_stall(clocks, class_, limit_s, began, ended))
 
-    def begin_hard(self, due: Due, now: float, *, watch: bool) -> None:
+    def begin_hard(self, clocks: Clocks, due: Due, now: float, *, watch: bool) -> None:
         """A hard limit fired. An earlier one that came back moves to the soft ones."""
         if self.hard is not None:
             self.soft.append(self.hard)
-        self.hard = self._stall(name_stall(due, self._clocks), due.limit_s, due.began, now)
+        self.hard = _stall(clocks, name_stall(due, clocks), due.limit_s, due.began, now)
         self.watched = watch
 
-    def end_hard(self, t: float, *, fatal: bool) -> None:
+    def end_hard(self, clocks: Clocks, t: float, *, fatal: bool) -> None:
         """The hard stall ended: with output or an end of the stream's own, or `fatal`, by closing it."""
         if self.hard is not None:
-            self.hard = structs.replace(self.hard, ended_s=t - self._clocks.zero, fatal=fatal)
+            self.hard = structs.replace(self.hard, ended_s=t - clocks.zero, fatal=fatal)
         self.watched = False
 
-    def _stall(self, class_: str, limit_s: float, began: float, ended: float) -> Stall:
-        zero = self._clocks.zero
-        return Stall(class_, self._clocks.phase, limit_s, began - zero, ended - zero, False)
+
+def _stall(clocks: Clocks, class_: str, limit_s: float, began: float, ended: float) -> Stall:
+    zero = clocks.zero
+    return Stall(class_, clocks.phase, limit_s, began - zero, ended - zero, False)

@@ -5,54 +5,26 @@ from __future__ import annotations
 from array import array
 
 from harness.gateways import Limits
-from harness.stream.outcome import Phase
 from harness.stream.pace import Pace
 from harness.stream.stall import Clocks
 
 
-class OpenStream:
-    """The readable face of a session. Moments are monotonic seconds, None before they happen."""
+class OpenStream(Clocks):
+    """The readable face of a session: its clocks, its pace, and whose attempt it is."""
 
-    clocks: Clocks
-    pace: Pace
-    limits: Limits
-    ended_at: float | None
-    request = ""  # whose attempt it is, if whoever opened it says so
+    __slots__ = ("ended_at", "limits", "pace", "request")
+
+    def __init__(self, opened: float, limits: Limits, pace: Pace) -> None:
+        super().__init__(opened)
+        self.limits = limits
+        self.pace = pace
+        self.ended_at: float | None = None
+        self.request = ""  # whose attempt it is, if whoever opened it says so
 
     @property
     def ended(self) -> bool:
         """Whether the exchange is over."""
         return self.ended_at is not None
-
-    @property
-    def phase(self) -> Phase:
-        """The phase the stream is in."""
-        return self.clocks.phase
-
-    @property
-    def opened(self) -> float:
-        """When the attempt began, before connecting."""
-        return self.clocks.opened
-
-    @property
-    def t0(self) -> float | None:
-        """The moment before the request was written."""
-        return self.clocks.t0
-
-    @property
-    def headers_at(self) -> float | None:
-        """When the headers were whole."""
-        return self.clocks.headers
-
-    @property
-    def last_byte(self) -> float | None:
-        """When the last body byte came."""
-        return self.clocks.last_byte
-
-    @property
-    def last_progress(self) -> float | None:
-        """When the last new output came."""
-        return self.clocks.last_progress
 
     @property
     def slow_after_s(self) -> float | None:

@@ -26,16 +26,17 @@ class Connection:
     """A connected non-blocking socket, with or without TLS.
 
     After a `receive` that returned bytes: `t` is when the last of them arrived, `earliest` a moment
-    before which none of them did, `now` when they were read, `stamped` whether `t` is the kernel's.
+    before which none of them did, `stamped` whether `t` is the kernel's; `lag_s` is the longest time that
+    bytes waited to be read since `open_for` (negative before any were).
     After one that returned `b""` (the end): `fault` says what broke, or is empty, and `clean` is
     whether the peer ended it in order, `refused` whether TLS failed only now. `at_end`: the bytes just
     returned were the last.
     """
 
     __slots__ = (
-        "_arrival", "_drained", "_empty_at", "_hub_clock", "_low", "_reader", "_recvmsg", "_sock", "_tls",
-        "_unsent", "_writer", "at_end", "clean", "earliest", "fault", "hub", "kernel_clock", "now", "peer",
-        "refused", "stamped", "t",
+        "_drained", "_empty_at", "_hub_clock", "_reader", "_recvmsg", "_sock", "_tls", "_unsent",
+        "_writer", "at_end", "clean", "earliest", "fault", "hub", "kernel_clock", "lag_s", "peer", "refused",
+        "stamped", "t",
     )  # fmt: skip
 
     def __init__(
@@ -49,22 +50,23 @@ class Connection:
         self.at_end = False
         self.refused = False
         self.stamped = False
+        self.lag_s = -1.0
         self._sock = sock
         self._tls = tls
         self._recvmsg = sock.recvmsg
         self._hub_clock = HubClock.of(hub)
-        self._arrival = self._hub_clock.stamps.arrival
         self._unsent = memoryview(b"")
         self._writer: _IoWatcher | None = None
         self._reader: _IoWatcher | None = hub.loop.io(sock.fileno(), _READ)
-        self.t = self.now = self.earliest = self._empty_at = self._low = monotonic()
+        self.t = self.earliest = self._empty_at = monotonic()
         self._drained = True
 
     def open_for(self, on_readable: Callable[[], None]) -> None:
         """Call *on_readable* (from the hub) whenever there is something to receive."""
         assert self._reader is not None
-        self._empty_at = self._low = monotonic()
+        self.t = self._empty_at = monotonic()
         self._drained = True
+        self.lag_s = -1.0
         self._reader.start(on_readable)
 
     def rest(self) -> None:
@@ -86,7 +88,7 @@ class Connection:
             return None
         except OSError as error:
             return self._ended((error.strerror or str(error)).lower())
-        now = self.now = monotonic()
+        now = monotonic()
         if not data:
             return self._ended("")
 
@@ -95,15 +97,17 @@ class Connection:
         earliest = self._empty_at
         if self._drained and clock.empty_at > earliest:
             earliest = clock.empty_at
-        t = self._arrival(ancillary, self._low, now)
+        t = clock.stamps.arrival(ancillary, self.t, now)
         if t is None:
             t = now
             self.stamped = False
         else:
             self.stamped = True
             if earliest > t + _CONTRADICTION_S:
-                earliest = self._low
-        self._low = self.t = t
+                earliest = self.t
+        if now - t > self.lag_s:
+            self.lag_s = now - t
+        self.t = t
         self.earliest = earliest if earliest < t else t  # noqa: FURB136 - min() costs three times as much
         if len(data) < READ_SIZE:
             self._empty_at = before
@@ -141,7 +145,7 @@ class Connection:
         self._sock.close()
 
     def _ended(self, fault: str) -> bytes:
-        self.t = self.earliest = self.now = monotonic()
+        self.t = self.earliest = monotonic()
         self.fault = fault
         self.clean = not fault and (self._tls is None or self._tls.ended)
         if not self.clean and not fault:

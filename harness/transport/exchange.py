@@ -26,7 +26,7 @@ class Exchange:
     """
 
     __slots__ = (
-        "_decode_body", "_decoder", "_on_end", "_receive", "_session", "_streaming", "_watchdog",
+        "_decode_body", "_decoder", "_on_end", "_session", "_streaming", "_urgency", "_watchdog",
         "connection", "done", "ending", "failure", "response",
     )  # fmt: skip
 
@@ -47,7 +47,6 @@ class Exchange:
         self.failure: BaseException | None = None
         self._session = session
         self._watchdog = watchdog
-        self._receive = connection.receive
         self._on_end = on_end
         self._streaming = False  # the headers have been pushed
         self._decode_body = decode
@@ -59,6 +58,7 @@ class Exchange:
         self.connection.open_for(self._readable)
         self._session.sent(monotonic())
         self._watchdog.hand_over(self._due)
+        self._urgency = self._session.urgency
         self.connection.send(request)
 
     def finish(self, reason: EndReason, t: float, detail: str = "") -> None:
@@ -77,15 +77,20 @@ class Exchange:
             connection.rest()
         else:
             connection.close()
+        response.release()
+        on_end, self._on_end = self._on_end, _nothing  # or only the garbage collector could free us
+        session = self._session
+        if connection.lag_s >= 0.0:
+            session.lag(connection.lag_s)
         try:
-            if not self._session.ended:
-                self._session.end(reason, t, detail)
+            if not session.ended:
+                session.end(reason, t, detail)
         finally:
-            self._on_end(reusable)
+            on_end(reusable)
 
     def _readable(self) -> None:
         try:
-            data = self._receive()
+            data = self.connection.receive()
             if data:
                 self._take(data)
             elif data is not None:
@@ -97,7 +102,6 @@ class Exchange:
         """Push what one read brought."""
         connection, session, response = self.connection, self._session, self.response
         t = connection.t
-        session.lag(connection.now - t)
         if not connection.stamped:
             session.clock = "user"
         response.feed(data)
@@ -120,7 +124,8 @@ class Exchange:
             self.finish("eof", t)
         elif connection.at_end:
             self._peer_closed()
-        elif session.urgency != self._watchdog.urgency:
+        elif session.urgency != self._urgency:
+            self._urgency = session.urgency
             self._watchdog.look()
 
     def _push_headers(self, t: float) -> None:
@@ -159,7 +164,7 @@ class Exchange:
         """Let a limit fire, but only after a last look into the socket."""
         try:
             for _ in range(_LAST_READS):
-                data = self._receive()
+                data = self.connection.receive()
                 if data is None:
                     break
                 if data:
@@ -181,3 +186,7 @@ class Exchange:
         """Close everything after a fault of ours; the waiting greenlet raises it."""
         self.failure = error
         self.finish("aborted", monotonic(), "internal error")
+
+
+def _nothing(reusable: bool) -> None:
+    """Nobody waits for a second end."""

@@ -52,6 +52,10 @@ class Response:
             self._head_bytes += len(data)
             self._check_head()
 
+    def release(self) -> None:
+        """Let go of the parser, which refers to us: only the garbage collector could free the two."""
+        del self._parser
+
     def headers(self) -> dict[str, str]:
         """Return the headers by lower-case name, repeated ones joined with a comma."""
         found: dict[str, str] = {}

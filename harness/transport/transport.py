@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from time import monotonic
 
 import httpx
@@ -103,7 +104,7 @@ class HarnessTransport(httpx.BaseTransport):
     ) -> Ending:
         attempt: Attempt | ProxiedAttempt
         try:
-            url = httpx.URL(url)
+            url = _parsed(url) if isinstance(url, str) else url
             proxy = self._rules.proxy_for(url)
             if proxy is None:
                 attempt = Attempt(self, session)
@@ -132,3 +133,9 @@ class HarnessTransport(httpx.BaseTransport):
                     f"cannot use the proxy {where}: http://, https:// or socks5:// expected"
                 ) from None
         return transport
+
+
+@lru_cache(maxsize=64)
+def _parsed(url: str) -> httpx.URL:
+    """Return *url*, parsed once: a run asks the same few addresses for ever."""
+    return httpx.URL(url)

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import msgspec
+
 from harness.wire.grammar import (
     PING_NAMES,
     Grammar,
@@ -25,6 +27,7 @@ from harness.wire.grammar import (
     overwrite,
     text_signal,
 )  # fmt: skip
+from harness.wire.plain import decode_plain
 from harness.wire.signals import (
     AUX,
     CONTENT,
@@ -56,6 +59,9 @@ FINISH: Final[dict[str, Finish]] = {
     "refusal": "refusal",
 }
 
+# So many events that are no plain chunks, and the stream is one that has none (a thinking model's).
+MOST_MISSES: Final = 8
+
 # OpenAI's own bound for `n`; a hostile server's indexes must not grow our memory.
 MOST_CHOICES: Final = 128
 
@@ -63,15 +69,38 @@ MOST_CHOICES: Final = 128
 class ChatGrammar(Grammar):
     """One Chat Completions stream."""
 
+    __slots__ = ("_current", "_finished", "_misses", "_open", "_refused", "_usage_chunks")
+
     prefix = "chat"
     after_terminal_rule = "chat.after_done"
 
     def __init__(self, *, usage_requested: bool = False) -> None:
         super().__init__(usage_requested=usage_requested)
         self._open: set[Any] = set()
+        self._current: Any = None  # the choice that spoke last, while it and the stream are open
+        self._misses = 0
         self._finished: dict[Any, str] = {}
         self._usage_chunks = 0
         self._refused = False
+
+    def event(self, name: str, raw: bytes) -> int:
+        # Only if this changes nothing but `has_output`: what follows would say the same, at twice the price.
+        if self._current is not None and self._misses < MOST_MISSES:
+            try:
+                chunk = decode_plain(raw)
+            except (msgspec.DecodeError, RecursionError):
+                self._misses += 1
+            else:
+                (choice,) = chunk.choices
+                facts = self.facts
+                if choice.index == self._current and chunk.id == facts.response_id and name == "message":
+                    signal = text_signal(choice.delta.content, CONTENT)
+                    if signal & PROGRESS:
+                        facts.has_output = True
+                        return signal
+                else:
+                    self._misses += 1
+        return super().event(name, raw)
 
     def chunk(self, name: str, body: dict[str, Any]) -> int:
         facts = self.facts
@@ -120,8 +149,11 @@ class ChatGrammar(Grammar):
         index = choice.get("index", 0)
         if index.__class__ is not int:
             index = as_int(index) or 0
-        if index not in self._open:
-            self._unopened(index, delta, signal)
+        if index != self._current:
+            if index in self._open:
+                self._current = index
+            else:
+                self._unopened(index, delta, signal)
         reason = choice.get("finish_reason")
         if reason is not None:
             self._finish(index, reason, choice)
@@ -187,6 +219,7 @@ class ChatGrammar(Grammar):
             facts.violate("chat.finish_empty")
             return
         if reason == "error":  # OpenRouter's own finish reason, also seen without an error object
+            self._current = None
             if not choice.get("error"):
                 facts.error = ErrorFacts(
                     "stream", "error", None, "finish_reason is error", True, "chunk.finish_error"
@@ -194,6 +227,7 @@ class ChatGrammar(Grammar):
             return
         if index in self._open:
             self._open.remove(index)
+            self._current = None
             self._finished[index] = reason
         if not self._finished:
             return
@@ -240,6 +274,7 @@ class ChatGrammar(Grammar):
         return USAGE
 
     def done(self) -> int:
+        self._current = None
         facts = self.facts
         facts.terminal = True
         if not self._open and not self._finished:
@@ -255,6 +290,7 @@ class ChatGrammar(Grammar):
             self.facts.violate("chat.done_missing")
 
     def error(self, body: dict[str, Any], name: str, shape: str | None = None) -> int:
+        self._current = None
         if shape is None and body.get("choices"):
             shape = "chunk.error"  # OpenRouter: a normal chunk with a top-level error
         return super().error(body, name, shape)

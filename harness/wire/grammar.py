@@ -47,6 +47,8 @@ def text_signal(text: Any, channel: int) -> int:
 class Grammar:
     """One stream's state machine. `prefix` names its violations: ``chat.…``, ``resp.…``, ``msg.…``."""
 
+    __slots__ = ("facts", "usage_requested")
+
     prefix = ""
     after_terminal_rule = ""
 

@@ -100,6 +100,8 @@ FINISH: Final[dict[str, Finish]] = {
 class MessagesGrammar(Grammar):
     """One Messages stream."""
 
+    __slots__ = ("_blocks", "_index", "_kind", "_state")
+
     prefix = "msg"
     after_terminal_rule = "msg.after_stop"
 

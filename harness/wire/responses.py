@@ -128,6 +128,10 @@ MOST_PLACES: Final = 10_000
 class ResponsesGrammar(Grammar):
     """One Responses stream."""
 
+    __slots__ = (
+        "_called", "_created", "_created_came", "_lengths", "_open", "_opened", "_refused", "_sequence",
+    )  # fmt: skip
+
     prefix = "resp"
     after_terminal_rule = "resp.after_terminal"
 

@@ -93,8 +93,8 @@ class SseParser:
     """
 
     __slots__ = (
-        "_after_cr", "_at_start", "_block_comment", "_data", "_fields", "_id", "_names", "_partial",
-        "_retried", "_type", "last_event_id", "max_event_bytes", "overflowed", "retry_ms",
+        "_after_cr", "_at_start", "_between", "_block_comment", "_data", "_fields", "_id", "_names",
+        "_partial", "_retried", "_type", "last_event_id", "max_event_bytes", "overflowed", "retry_ms",
     )  # fmt: skip
 
     def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
@@ -105,6 +105,7 @@ class SseParser:
         self._partial = bytearray()
         self._after_cr = False
         self._at_start = True
+        self._between = False  # events: a whole one may follow
         self._data: list[bytes] = []
         self._type: str | None = None
         self._id = ""
@@ -118,9 +119,27 @@ class SseParser:
         """Bytes of an event (or line) that has begun and is not yet dispatched; 0 between events."""
         return len(self._partial) + self._fields
 
+    def single(self, data: bytes) -> bytes | None:
+        """Return the event's data if *data* is one whole unnamed event of one line, else None.
+
+        Nearly every read of a chat is one. If so, it has been taken; if not, call `feed`. The general way
+        would say the same, at twice the price.
+        """
+        if (
+            self._between
+            and data.startswith(b"data: ")
+            and data.find(b"\n") == len(data) - 2
+            and data.endswith(b"\n")
+            and b"\r" not in data
+            and len(data) - 1 <= self.max_event_bytes
+        ):
+            return data[6:-2]
+        return None
+
     def feed(self, data: bytes) -> list[Item]:
         """Return the items that *data* completes, in order. After an `Overflow` returns nothing."""
         items: list[Item] = []
+        self._between = False
         if self._after_cr and data:
             self._after_cr = False
             if data[0] == 10:
@@ -131,8 +150,6 @@ class SseParser:
             data = self._strip_bom(data)
             if not data:
                 return items
-        if self._is_one_event(data):
-            return [Event("message", data[6:-2], self._id)]
         if b"\r" in data:
             lines = _LINE_END.split(data)
             self._after_cr = data[-1] == 13
@@ -150,22 +167,9 @@ class SseParser:
             self._partial += rest
             if len(self._partial) + self._fields > self.max_event_bytes:
                 self._overflow(items)
+        else:
+            self._between = not (self._fields or self._after_cr or self._partial)
         return items
-
-    def _is_one_event(self, data: bytes) -> bool:
-        """Return whether *data* is one whole unnamed event of one line, as nearly every read of a chat is.
-
-        The answer of the general way would be the same, at twice the price.
-        """
-        return (
-            data.startswith(b"data: ")
-            and data.find(b"\n") == len(data) - 2
-            and data.endswith(b"\n\n")
-            and not self._partial
-            and not self._fields
-            and b"\r" not in data
-            and len(data) - 1 <= self.max_event_bytes
-        )
 
     def _lines(self, lines: list[bytes], items: list[Item]) -> None:
         """Take whole lines. The three that make up nearly every stream are told apart by one byte."""

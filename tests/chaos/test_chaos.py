@@ -19,7 +19,9 @@ HARNESS = (sys.executable, "-m", "harness")
 
 
 def test_a_gateway_that_dies_and_comes_back(load, gateway_on, free_port):
-    gateway = gateway_on(free_port)
+    gateway = gateway_on(
+        free_port, "--tokens", "100"
+    )  # long enough that it dies inside every user's first one
     run = load(gateway.url, "-u", "20", "-r", "100", "-t", "4s", "--metrics-port", "0").spawned()
     gateway.process.signal(signal.SIGKILL)
     gateway.process.wait()

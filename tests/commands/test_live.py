@@ -12,7 +12,7 @@ def stream(settings, **headers):
     chosen = settings("--gateway", "hopbase", host="http://127.0.0.1:9")
     call = prepare(chosen, "chat", Prompt.of("Hello"), request="r", key=None, nonce=None)
     session = open_session(chosen, call)
-    session.clocks.opened = 100.0
+    session.opened = 100.0
     session.sent(100.0)
     session.headers(200, HEADERS | headers, 100.1)
     return session, call

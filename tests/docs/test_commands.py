@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import find_free_ports
 from tests.docs.pages import BLOCKS, ROOT, Command, blocks
+from tests.ports import find_free_ports
 
 NEEDS = {"", "needs-key", "needs-docker", "needs-kubernetes", "needs-time"}
 RUNNABLE = {

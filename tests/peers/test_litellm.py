@@ -5,7 +5,6 @@ The proxy may well say something else than what its upstream did; what counts he
 
 import json
 import os
-import socket
 import subprocess
 import time
 import urllib.error
@@ -16,6 +15,7 @@ import pytest
 from harness.load.exchange import new_request_id
 from tests.peers.careful import outcome, request
 from tests.peers.conftest import PEERS, wait_until
+from tests.ports import find_free_port
 
 KEY = "sk-of-nobody-for-loopback-only-0123456789"
 LIMITS = (("silence", 3.0), ("first_token", 6.0), ("progress", 3.0), ("close", 2.0))
@@ -47,9 +47,7 @@ def proxy(start, start_sim, truth, tmp_path_factory):
     upstream = start_sim("--truth", str(truth))
     folder = tmp_path_factory.mktemp("litellm")
     (folder / "config.yaml").write_text(CONFIG.replace("UPSTREAM", upstream).replace("KEY", KEY))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = find_free_port()
     log = folder / "log.txt"
     environment = {
         "PATH": os.environ["PATH"], "HOME": str(folder), "LITELLM_LOCAL_MODEL_COST_MAP": "True",

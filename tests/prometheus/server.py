@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 import time
 import urllib.error
@@ -13,17 +12,12 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from tests.ports import find_free_port
+
 MISSING = [tool for tool in ("prometheus", "promtool") if shutil.which(tool) is None]
 Series = dict[str, Any]
 
 _READY_S = 20.0
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def promtool(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -41,7 +35,7 @@ class Prometheus:
         data.mkdir(parents=True, exist_ok=True)
         file = data.parent / f"{data.name}.yml"
         file.write_text(config, encoding="utf-8")
-        port = free_port()
+        port = find_free_port()
         flags = [
             f"--config.file={file}",
             f"--storage.tsdb.path={data}",

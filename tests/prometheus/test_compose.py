@@ -24,7 +24,8 @@ import pytest
 
 from harness.observe.results import read_records
 from tests.boards.compose import REPOSITORY, SERVICES, command
-from tests.prometheus.server import Prometheus, free_port
+from tests.ports import find_free_port
+from tests.prometheus.server import Prometheus
 
 pytestmark = pytest.mark.slow
 
@@ -204,7 +205,7 @@ def test_one_scrape_of_the_master_has_the_sums_of_all_workers(bench, tmp_path):
     bench.start("sim", more=QUICK)
     bench.wait_healthy("sim")
     # Locust's own port is the one that others on this machine take on every address.
-    port = str(free_port())
+    port = str(find_free_port())
     bench.start("master", more=("--master-bind-port", port))
     bench.wait_healthy("master")
     for _ in range(2):

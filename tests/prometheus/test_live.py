@@ -17,7 +17,8 @@ import pytest
 from harness.observe.buckets import FIRST_TOKEN
 from harness.observe.results import read_records
 from tests.boards.expand import BOARDS, CHOSEN, expand, panels
-from tests.prometheus.server import Prometheus, free_port, promtool
+from tests.ports import find_free_port
+from tests.prometheus.server import Prometheus, promtool
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +47,7 @@ class Live:
 @pytest.fixture(scope="module")
 def live(tmp_path_factory):
     folder = tmp_path_factory.mktemp("live")
-    port = free_port()
+    port = find_free_port()
     job = {
         "job_name": "harness",
         "scrape_interval": "1s",

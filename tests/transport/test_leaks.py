@@ -3,16 +3,21 @@
 import gc
 import os
 import resource
+from time import monotonic
 
 import gevent
 import pytest
 from gevent import get_hub
 from gevent.pool import Pool
 
+from harness.gateways import load
+from harness.stream import Session
 from harness.transport import HarnessTransport
 from harness.transport.attempt import Attempt
 from harness.transport.connection import Connection
 from harness.transport.exchange import Exchange
+from harness.transport.hubclock import HubClock
+from harness.wire.chat import ChatGrammar
 
 HEAD = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 CHUNKED = HEAD + "Transfer-Encoding: chunked\r\n\r\n9\r\ndata: 1\n\n\r\n"
@@ -36,6 +41,7 @@ def left_over():
 ], ids=["ended", "cut", "expired"])  # fmt: skip
 def test_two_thousand_streams_leave_nothing_behind(script, reason, serve, recorder):
     served = serve(script)
+    HubClock.of()  # has two descriptors of its own
     open_before, active_before = descriptors(), get_hub().loop.activecnt
 
     def one(_):
@@ -54,6 +60,35 @@ def test_two_thousand_streams_leave_nothing_behind(script, reason, serve, record
     assert descriptors() == open_before
     assert get_hub().loop.activecnt == active_before
     assert left_over() == []
+
+
+@pytest.mark.parametrize("script", [
+    (["read", ["send", CHUNKED + "0\r\n\r\n"], "linger"]),
+    (["read", ["send", CHUNKED], "close"]),
+    (["read", ["send", CHUNKED], "linger"]),
+    (["read", ["send", "HTTP/1.1 500 Oops\r\nContent-Length: 2\r\n\r\nno"], "close"]),
+], ids=["ended", "cut", "expired", "refused"])  # fmt: skip
+def test_a_stream_is_freed_when_it_ends_and_leaves_the_collector_nothing(script, serve, attempt):
+    served = serve(*[script] * 3)
+    limits = load("generic").limits.with_override("progress", 0.1).with_override("first_token", 0.1)
+
+    def one():
+        attempt(served.url, recorder=Session(ChatGrammar(), limits, monotonic()))
+
+    one()  # what only the first one leaves: caches
+    gc.collect()
+    gc.disable()
+    try:
+        one()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+    finally:
+        gc.set_debug(0)
+        gc.enable()
+        left = [type(o).__name__ for o in gc.garbage if type(o).__module__.startswith("harness.")]
+        gc.garbage.clear()
+
+    assert left == []
 
 
 def test_an_idle_connection_is_all_that_a_transport_keeps(serve, attempt, transport):

@@ -98,6 +98,7 @@ class Torrent:
 
     kernel_clock = stamped = all_sent = True
     at_end = False
+    lag_s = 0.0
 
     def __init__(self):
         self.hub = gevent.get_hub()
@@ -107,7 +108,7 @@ class Torrent:
     def t(self):
         return monotonic()
 
-    now = earliest = t
+    earliest = t
 
     def open_for(self, on_readable):
         pass
