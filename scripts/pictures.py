@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.boards.expand import BOARDS, CHOSEN, expand, panels
-from tests.prometheus.server import MISSING, Prometheus, free_port
+from tests.ports import find_free_port
+from tests.prometheus.server import MISSING, Prometheus
 
 REPOSITORY = Path(__file__).parents[1]
 SOURCE = REPOSITORY / "scripts" / "pictures"
@@ -140,7 +141,7 @@ def bundle() -> None:
 @contextmanager
 def watching(folder: Path) -> Iterator[tuple[Prometheus, int]]:
     """Run a Prometheus that scrapes a port once a second."""
-    port = free_port()
+    port = find_free_port()
     job = {
         "job_name": "harness",
         "scrape_interval": "1s",

@@ -32,9 +32,10 @@ def test_a_gateway_that_dies_and_comes_back(load, gateway_on, free_port):
     run.ended_well()
     outcomes = run.outcomes
     assert {"completed", "cut", "no_response", "connect_error"} >= outcomes.keys() - {"aborted"}
-    assert 20 == outcomes["cut"] + outcomes["no_response"]
-    # Each user tries once at once and then once a second: a dead gateway is not hammered.
-    assert 20 <= outcomes["connect_error"] <= 80
+    assert 20 == outcomes["cut"]
+    # Each user tries once at once and then once a second: a dead gateway is not hammered. (Who is quick may
+    # still reach the port of the dying one.)
+    assert 20 <= outcomes["connect_error"] + outcomes["no_response"] <= 80
     back = {(r["request"], r["attempt"]) for r in run.records if r["outcome"] == "completed"}
     assert len(again.truths()) > 20
     assert again.truths().keys() <= {(r["request"], r["attempt"]) for r in run.records}
