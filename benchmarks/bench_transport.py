@@ -4,7 +4,10 @@ Server and client have a core each. The server is the simulated gateway with an 
 after 200 ms, then 200 tokens 20 ms apart); its truth log says when it wrote the first token, and the error is
 how much later the client says that it arrived. CPU is the client's whole process, start-up included.
 
-    python benchmarks/bench_transport.py [--seconds 20] [--only harness,aiohttp,open] [--rates 5000,20000]
+Users start one after the other over the length of a stream, so that tokens come evenly, as they do where
+nobody arranged them. With --in-step they all start at once, and every 20 ms all tokens come together.
+
+    python benchmarks/bench_transport.py [--seconds 60] [--only harness,aiohttp,open] [--rates 5000,20000]
 """
 
 from __future__ import annotations
@@ -19,10 +22,11 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import BIN, PYTHON, client, quantile, raise_limits, server, users_for
+from lab import BIN, PYTHON, STREAM_S, client, quantile, raise_limits, server, users_for
 
 HERE = Path(__file__).parent
 LOCUSTFILE = str(HERE.parent / "locustfile.py")
+SPREAD = str(HERE / "spread_locustfile.py")
 METRICS_PORT = 9746
 HTTPS_RATE = 10_000
 
@@ -58,13 +62,14 @@ HEADER = (
 )
 
 
-def harness(rate: int, seconds: float, *, tls: tuple[str, ...] = ()) -> Row:
+def harness(rate: int, seconds: float, start_s: float, *, tls: tuple[str, ...] = ()) -> Row:
     """Run the harness: a headless Locust process with exporter, records and a scrape each second."""
     users = users_for(rate)
     with tempfile.TemporaryDirectory() as results:
         with server(*(("--tls-cert", tls[0], "--tls-key", tls[1]) if tls else ())) as gateway:
             command = [
-                str(BIN / "locust"), "-f", LOCUSTFILE, "--headless", "--host", gateway.url,
+                "env", f"SPREAD={users},{start_s:g}",
+                str(BIN / "locust"), "-f", SPREAD, "--headless", "--host", gateway.url,
                 "--gateway", "generic", "--model", "m", "--protocols", "chat", "--max-tokens", "0",
                 "-u", str(users), "-r", str(users), "-t", f"{seconds:g}s", "--results", results,
                 "--metrics-port", str(METRICS_PORT), "--metrics-linger", "0s", "--only-summary",
@@ -89,11 +94,11 @@ def harness(rate: int, seconds: float, *, tls: tuple[str, ...] = ()) -> Row:
     )
 
 
-def peer(name: str, script: str, rate: int, seconds: float) -> Row:
+def peer(name: str, script: str, rate: int, seconds: float, start_s: float) -> Row:
     """Run a plain client that prints request and arrival of its first token."""
     users = users_for(rate)
     with server() as gateway:
-        cost = client([PYTHON, str(HERE / script), gateway.url, str(users), f"{seconds:g}"])
+        cost = client([PYTHON, str(HERE / script), gateway.url, str(users), f"{seconds:g}", f"{start_s:g}"])
     truths = gateway.truths()
     errors, events = [], 0
     for line in cost.stdout.splitlines():
@@ -134,8 +139,8 @@ def https(seconds: float) -> list[Row]:
              "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"],
             check=True, capture_output=True,
         )  # fmt: skip
-        plain = harness(HTTPS_RATE, seconds)
-        encrypted = harness(HTTPS_RATE, seconds, tls=(certificate, key, certificate))
+        plain = harness(HTTPS_RATE, seconds, STREAM_S)
+        encrypted = harness(HTTPS_RATE, seconds, STREAM_S, tls=(certificate, key, certificate))
     ratio = (encrypted.cpu_s / encrypted.events) / (plain.cpu_s / plain.events)
     encrypted.note += f" {ratio:.2f}x of plain"
     return [plain, encrypted]
@@ -158,13 +163,15 @@ def _scrape(pid: int) -> None:
 def main() -> None:
     """Run what was asked for and print the table as it grows."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--in-step", action="store_true", help="all users start at once")
     parser.add_argument("--only", default="harness,httpx,aiohttp,https,open")
     parser.add_argument("--rates", default="5000,20000,56000")
     args = parser.parse_args()
     raise_limits()
     print(HEADER, flush=True)
     only = args.only.split(",")
+    start_s = 0.0 if args.in_step else STREAM_S
     best: dict[int, float] = {}
     for rate in map(int, args.rates.split(",")):
         for name in ("harness", "httpx", "aiohttp"):
@@ -173,9 +180,9 @@ def main() -> None:
             if name == "httpx" and rate > 20_000:
                 continue  # saturated long before: the number would only say so again
             row = (
-                harness(rate, args.seconds)
+                harness(rate, args.seconds, start_s)
                 if name == "harness"
-                else peer(name, f"peer_{name}.py", rate, args.seconds)
+                else peer(name, f"peer_{name}.py", rate, args.seconds, start_s)
             )
             cost = row.cpu_s / max(row.events, 1)
             best.setdefault(rate, cost)

@@ -7,13 +7,14 @@ import time
 
 import aiohttp
 
-URL, USERS, SECONDS = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+URL, USERS, SECONDS, START_S = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4])
 SEEN = {"events": 0}
 
 
 async def user(session: aiohttp.ClientSession, number: int, until: float) -> None:
     """Stream one answer after the other until the time is up."""
     count = 0
+    await asyncio.sleep(number / USERS * START_S)
     while time.time() < until:
         request = f"{number}x{count}"
         count += 1

@@ -9,7 +9,7 @@ import time
 import gevent
 import httpx
 
-URL, USERS, SECONDS = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+URL, USERS, SECONDS, START_S = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4])
 SEEN = {"events": 0}
 CONTEXT = httpx.create_ssl_context()
 
@@ -18,6 +18,7 @@ def user(number: int, until: float) -> None:
     """Stream one answer after the other until the time is up."""
     client = httpx.Client(verify=CONTEXT, trust_env=False, timeout=60)
     count = 0
+    gevent.sleep(number / USERS * START_S)
     while time.time() < until:
         request = f"{number}x{count}"
         count += 1
