@@ -21,6 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 from random import Random
+from typing import Any
 
 FIRST_S, GAP_S, TOKENS = 0.2, 0.02, 60
 STREAM_S = FIRST_S + GAP_S * TOKENS
@@ -59,7 +60,7 @@ def start_simulator(slots: int, beyond: str) -> tuple[subprocess.Popen[str], str
     return process, next(word for word in words if word.startswith("http://"))
 
 
-def search(url: str, objective: str, load: str, folder: Path) -> tuple[dict, float, int]:
+def search(url: str, objective: str, load: str, folder: Path) -> tuple[dict[str, Any], float, int]:
     """Search once; returns `capacity.json`, the seconds it took, and the exit code."""
     began = time.monotonic()
     done = subprocess.run(

@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 RATE, FREEZE_S = 50, 1.4
 
@@ -38,7 +39,9 @@ def start_simulator() -> tuple[subprocess.Popen[str], str]:
     return process, next(word for word in process.stdout.readline().split() if word.startswith("http://"))
 
 
-def run(url: str, load: list[str], seconds: int, frozen: str, simulator: subprocess.Popen[str]) -> tuple:
+def run(
+    url: str, load: list[str], seconds: int, frozen: str, simulator: subprocess.Popen[str]
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Run the load, freeze *frozen* in the middle; returns the records and the summary."""
     with tempfile.TemporaryDirectory() as folder:
         command = [

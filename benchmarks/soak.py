@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from soak_report import Finding, Series, findings, markdown
 
@@ -145,7 +146,7 @@ def watch(
     return began
 
 
-def read_lines(path: Path) -> list[dict[str, object]]:
+def read_lines(path: Path) -> list[dict[str, Any]]:
     with path.open() as file:
         return [json.loads(line) for line in file]
 
@@ -162,7 +163,9 @@ def compare(folder: Path) -> tuple[Finding, dict[str, float]]:
             events += record["events"]
             outcomes[record["outcome"]] += 1
             kept[record["request"], record["attempt"]] = record["outcome"]
-    truth = {(line["request"], line["attempt"]): line for line in read_lines(folder / "truth.jsonl")}
+    truth: dict[tuple[str, int], dict[str, Any]] = {
+        (line["request"], line["attempt"]): line for line in read_lines(folder / "truth.jsonl")
+    }
     missing, extra = truth.keys() - kept.keys(), kept.keys() - truth.keys()
     other = Counter(
         f"{line['fault']}: {line['outcome']} recorded as {kept[key]}"
