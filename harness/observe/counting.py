@@ -107,6 +107,9 @@ def _count_health(totals: Totals, session: OpenStream, record: Attempt, threshol
     health.events += record.events
     health.attempts += 1
     health.attempts_user_clock += record.clock == "user"
+    if record.first_token_s is not None:
+        health.first_tokens += 1
+        health.first_tokens_uncertain += session.first_token_window_s > threshold_s
     for width_s in session.uncertainties:
         health.events_uncertain += width_s > threshold_s
         health.uncertain_max_s = max(health.uncertain_max_s, width_s)

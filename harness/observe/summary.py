@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from harness.gateways.durations import format_duration
 from harness.gateways.profile import Limits
 from harness.observe.buckets import Histogram
 from harness.observe.families import INTER_TOKEN
@@ -217,6 +218,11 @@ def _notes(run: RunState, seen: _Seen, totals: Totals | None) -> list[str]:
         notes.append(
             f"{cut} streams were ended by the client: percentiles take their times as at least that long "
             "(beyond run: longer than the run can tell)"
+        )
+    if totals is not None and (late := totals.health.first_tokens_uncertain):
+        notes.append(
+            f"{late:,} of {totals.health.first_tokens:,} first tokens were read late: their TTFT may be too "
+            f"long, by more than {format_duration(run.threshold_s)}"
         )
     if totals is not None and (planned := arrivals(totals)):
         notes.append(

@@ -46,6 +46,8 @@ class Health:
 
     events: int = 0
     events_uncertain: int = 0
+    first_tokens: int = 0
+    first_tokens_uncertain: int = 0
     attempts: int = 0
     attempts_user_clock: int = 0
     hub_waits: int = 0

@@ -224,7 +224,7 @@ class Session(JudgedStream):
         """Take what one event or comment meant."""
         if signal & PROGRESS:
             if signal & ~self.firsts.seen:
-                self._firsts(signal, t)
+                self._firsts(signal, t, 0.0 if exact else self.uncertainties[-1])
             self._output(t, exact=exact)
             if self.stalls.watched:
                 self._stall_over(t)
@@ -335,8 +335,9 @@ class Session(JudgedStream):
         self._reading = False
         self.urgency += 1
 
-    def _firsts(self, signal: int, t: float) -> None:
+    def _firsts(self, signal: int, t: float, window_s: float) -> None:
         if self.firsts.note(signal, t) and self.phase == "before_first_token":
+            self.first_token_window_s = window_s
             self._warn(self.limits.first_token.warn_s, self.zero, t)
             self._enter("mid_stream")
         if not self.stalls.watched:

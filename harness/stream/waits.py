@@ -35,7 +35,8 @@ class JudgedStream(OpenStream):
 
     __slots__ = (
         "_flushed", "_gaps", "_last_exact", "_notable_gap_s", "_notable_silence_s", "_on_gaps", "_ordinary",
-        "first", "firsts", "outcome", "progress_count", "stalls", "uncertainties", "urgency",
+        "first", "first_token_window_s", "firsts", "outcome", "progress_count", "stalls", "uncertainties",
+        "urgency",
     )  # fmt: skip
 
     def __init__(
@@ -52,6 +53,7 @@ class JudgedStream(OpenStream):
         self.first = self.firsts.moments
         self.stalls = StallBook()
         self.uncertainties: list[float] = []
+        self.first_token_window_s = 0.0  # how much earlier than recorded it may have come
         self.progress_count = 0
         self._gaps = self.pace.gaps
         self._last_exact: float | None = None

@@ -41,6 +41,7 @@ class FakeSession:
     thinking_s: float = 0.0
     dead_s: float = 0.0
     uncertainties: list[float] = field(default_factory=list)
+    first_token_window_s: float = 0.0
 
     def timeline(self) -> dict[str, Any]:
         return {"t": [0.1, 0.2], "kind": ["content", "comment"], "dropped": 0}

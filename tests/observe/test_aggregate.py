@@ -163,13 +163,17 @@ def test_generator_health_is_counted_exactly_and_by_worker(labels, session, reco
         aggregate.hub_lag(lag_s)
         aggregate.read_lag(lag_s)
     aggregate.read_lags([0.001, 0.002])
-    end(aggregate, labels, session(uncertainties=[0.0051, 0.004, 1.4]), record(clock="user", events=9))
+    late = session(uncertainties=[0.0051, 0.004, 1.4], first_token_window_s=0.0051)
+    end(aggregate, labels, late, record(clock="user", events=9))
+    end(aggregate, labels, session(first_token_window_s=0.005), record(first_token_s=0.1, events=0))
+    end(aggregate, labels, session(), record(first_token_s=None, outcome="truncated", events=0))
     seen = Snapshot.from_plain(aggregate.snapshot(0.0))
     health = seen.run("r1").health
 
     assert (health.hub_waits, health.hub_waits_late) == (3, 2)
     assert (health.events, health.events_uncertain, health.uncertain_max_s) == (9, 2, 1.4)
-    assert (health.attempts, health.attempts_user_clock) == (1, 1)
+    assert (health.first_tokens, health.first_tokens_uncertain) == (2, 1)
+    assert (health.attempts, health.attempts_user_clock) == (3, 1)
     assert seen.histograms[f.GENERATOR_LAG.name][("w7",)].count == 5
     assert seen.histograms[f.GENERATOR_UNCERTAINTY.name][("w7",)].count == 3
     assert seen.gauges == {f.CPU_RATIO.name: {("w7",): 0.5}}

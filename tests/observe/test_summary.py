@@ -317,3 +317,17 @@ def test_validity_is_the_runs_with_reasons(record):
     }  # fmt: skip
     assert summary["schema"] == "harness.summary/1"
     json.dumps(summary, allow_nan=False)
+
+
+def test_first_tokens_that_were_read_late_are_told(labels, session, record):
+    aggregate = Aggregate()
+    for window_s in (0.0, 0.0, 0.02):
+        stream = session(first_token_window_s=window_s)
+        aggregate.attempt_started(labels, stream)
+        aggregate.attempt_ended(labels, stream, record())
+    totals = Snapshot.from_plain(aggregate.snapshot(0.0)).run("r1")
+    summary = build_summary([], RunState("r1", "g", "1", True, 0.0), totals)
+
+    assert (
+        "1 of 3 first tokens were read late: their TTFT may be too long, by more than 5.00 ms"
+    ) in summary["notes"]

@@ -456,6 +456,14 @@ class TestUncertain:
 
         assert [] == play.soft
 
+    def test_a_first_token_of_a_late_read_has_a_window(self) -> None:
+        """It may have come with the read before; one that came last, or alone, has none."""
+        late = Play().head(1.0).read(2.0, ROLE).read(9.0, HI * 2, earliest=8.5)
+        last = Play().head(1.0).read(2.0, ROLE).read(9.0, KEEPALIVE + HI, earliest=8.5)
+        good = Play().head(1.0).read(2.0, ROLE).read(9.0, HI).read(12.0, HI * 2, earliest=11.0)
+
+        assert [0.5, 0.0, 0.0] == [p.session.first_token_window_s for p in (late, last, good)]
+
     def test_lag_keeps_its_maximum(self) -> None:
         play = Play()
         for lag_s in (0.001, 0.004, 0.002):
