@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from itertools import accumulate
 
 import gevent
 import httpx
@@ -131,10 +132,61 @@ def workers_and_simulator_do_not_outlive_a_killed_master(fleet, until, nothing_l
     nothing_left(pids, run.ports, timeout_s=6.0)
 
 
+def a_worker_that_comes_back_brings_what_it_had(fleet, until, nothing_left):
+    """It was silent too long, so the run stays invalid; but its streams have their records after all."""
+    run = fleet("--sim-mix", "ok=1", "-u", "8", "-r", "8", "--exit-code-on-error", "0")
+    until(lambda: len({row["worker"] for row in run.records}) == 2, 20)
+    pids = run.everybody
+    os.kill(run.workers[0], signal.SIGSTOP)
+    run.process.wait_for("is lost", 10)
+    os.kill(run.workers[0], signal.SIGCONT)
+    gevent.sleep(3.0)
+    run.process.signal(signal.SIGINT)
+    run.process.wait(30)
+
+    check_books(run)
+    assert 0 == run.summary["conservation"]["lost"]
+    assert any("1 workers died or went missing" in reason for reason in run.summary["validity"]["reasons"])
+    nothing_left(pids, run.ports)
+
+
+def a_worker_that_is_asked_to_leave_hands_its_users_over(fleet, until, nothing_left):
+    run = fleet("--sim-mix", "ok=1", "-u", "8", "-r", "8", "--exit-code-on-error", "0")
+    until(lambda: len({row["worker"] for row in run.records}) == 2, 20)
+    pids, leaver = run.everybody, run.workers[0]
+    os.kill(leaver, signal.SIGTERM)
+    until(lambda: leaver not in run.workers, 10)
+    gone = time.time()
+    until(lambda: len(since(gone, run.records)) >= 16, 20)
+    run.process.signal(signal.SIGINT)
+    run.process.wait(30)
+
+    check_books(run)
+    later = since(gone, run.records)
+    assert 1 == len({row["worker"] for row in later})
+    assert 8 == most_at_once(later)
+    assert "dead_workers" not in run.summary["validity"]["codes"]
+    nothing_left(pids, run.ports)
+
+
+def since(moment, records):
+    """Those that began after *moment*, unix seconds."""
+    return [row for row in records if row["sent_at"] > moment]
+
+
+def most_at_once(records):
+    """How many streams were open at the same time."""
+    begun = [(row["sent_at"], 1) for row in records]
+    ended = [(row["sent_at"] + row["end_s"], -1) for row in records]
+    return max(accumulate(step for _, step in sorted(begun + ended)))
+
+
 def test_hung_workers_last_workers_and_orphans(fleet, until, nothing_left, together):
-    """Three ways to be left alone, side by side."""
+    """Ways to leave, and to be left alone, side by side."""
     together(
         lambda: a_worker_that_hangs_is_lost_too_and_may_be_tolerated(fleet, until, nothing_left),
+        lambda: a_worker_that_comes_back_brings_what_it_had(fleet, until, nothing_left),
+        lambda: a_worker_that_is_asked_to_leave_hands_its_users_over(fleet, until, nothing_left),
         lambda: when_the_last_worker_dies_the_run_ends(fleet, until, nothing_left),
         lambda: workers_and_simulator_do_not_outlive_a_killed_master(fleet, until, nothing_left),
     )
