@@ -19,6 +19,8 @@ ATTEMPTS = "attempts.jsonl"
 TIMELINES = "timelines.jsonl"
 RUN = "run.json"
 SUMMARY = "summary.json"
+CONTENT = "content.jsonl"
+CAPACITY = "capacity.json"
 LATEST = "latest"
 
 _BUFFER_BYTES = 64 * 1024

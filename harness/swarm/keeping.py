@@ -19,6 +19,7 @@ from harness import __version__
 from harness.load.settings import Settings, UsageError
 from harness.observe.results import (
     ATTEMPTS,
+    CONTENT,
     RUN,
     TIMELINES,
     AttemptLog,
@@ -46,7 +47,7 @@ class Keeper:
         self.run = folder.run
         self.attempts = AttemptLog(folder.path / ATTEMPTS)
         self.timelines = TimelineLog(folder.path / TIMELINES)
-        self.content = LineFile(folder.path / "content.jsonl") if save_content else None
+        self.content = LineFile(folder.path / CONTENT) if save_content else None
         self.watch: Callable[[Attempt], None] | None = None  # sees each record as it is kept
 
     @classmethod

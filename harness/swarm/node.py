@@ -19,7 +19,7 @@ from harness.load.settings import Settings, UsageError
 from harness.observe.aggregate import Aggregate
 from harness.observe.exporter import Exporter, ExporterError, serve
 from harness.observe.history import METRICS, History
-from harness.observe.results import ResultsError
+from harness.observe.results import CAPACITY, ResultsError
 from harness.observe.state import Nodes, Observed, RunState
 from harness.observe.totals import Health
 from harness.observe.watching import silent_streams
@@ -286,7 +286,7 @@ class Node:
     def _end_search(self, search: CapacityShape, keeper: Keeper) -> None:
         """Write what the search found, and let the process end with it."""
         try:
-            keeper.folder.write_json("capacity.json", search.to_plain())
+            keeper.folder.write_json(CAPACITY, search.to_plain())
         except ResultsError as error:
             print(f"harness: {error}", file=sys.stderr, flush=True)
         self.environment.process_exit_code = search.exit_code

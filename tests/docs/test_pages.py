@@ -7,6 +7,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from harness.commands.report import REPORT
+from harness.judge.outputs import JUNIT, SUMMARY_MD, VERDICT
+from harness.observe.history import METRICS
+from harness.observe.results import ATTEMPTS, CAPACITY, CONTENT, RUN, SUMMARY, TIMELINES
+from harness.observe.state import RunState
+from harness.observe.summary import build_summary
 from harness.stream.record import Attempt
 from tests.docs.pages import PAGES, ROOT
 
@@ -62,6 +68,31 @@ def test_the_record_page_names_every_field_and_no_other():
 
     assert top == first
     assert set() == set(fields_of(Attempt)) - all_words
+
+
+def keys_of_rows(page):
+    """The names in the first cells of a page's tables."""
+    cells = re.findall(r"^\| (`.*?) \|", (ROOT / "docs" / page).read_text("utf-8"), re.MULTILINE)
+    return [word for cell in cells for words in re.findall(r"`([^`]*)`", cell) for word in words.split()]
+
+
+def test_the_results_page_names_every_file_and_every_key_of_the_summary():
+    files = {
+        ATTEMPTS,
+        SUMMARY,
+        RUN,
+        TIMELINES,
+        METRICS,
+        CONTENT,
+        CAPACITY,
+        VERDICT,
+        JUNIT,
+        SUMMARY_MD,
+        REPORT,
+    }
+    summary = build_summary([], RunState("r1", "g", "1", True, 0.0))
+
+    assert sorted([*files, *summary]) == sorted(keys_of_rows("results.md"))
 
 
 def messages_module():
