@@ -142,17 +142,18 @@ class Session(JudgedStream):
             self._set_aside(data, t)
             return
         before = self.last_byte
-        raw = self._parser.single(data)
-        if raw is None or before is None:
+        single = self._parser.single(data)
+        if single is None or before is None:
             self._feed(data, t, t if earliest is None else earliest)
-        else:  # nearly every read of a chat
+        else:  # nearly every read
             self.reads += 1
             self.bytes += len(data)
+            name, raw = single
             if t - before > self._notable_silence_s:
-                self._silence(before, t, ())
+                self._silence(before, t, [Event(name, raw, "")])
             self.last_byte = t
             self.events += 1
-            signal = self.grammar.event("message", raw)
+            signal = self.grammar.event(name, raw)
             flat = self._flat
             flat.append(t)
             flat.append(signal)

@@ -119,21 +119,23 @@ class SseParser:
         """Bytes of an event (or line) that has begun and is not yet dispatched; 0 between events."""
         return len(self._partial) + self._fields
 
-    def single(self, data: bytes) -> bytes | None:
-        """Return the event's data if *data* is one whole unnamed event of one line, else None.
+    def single(self, data: bytes) -> tuple[str, bytes] | None:
+        """Return type and data of the event if *data* is one whole event with one line of data, else None.
 
-        Nearly every read of a chat is one. If so, it has been taken; if not, call `feed`. The general way
-        would say the same, at twice the price.
+        Nearly every read is one. If so, it has been taken; if not, call `feed`. The general way would say
+        the same, at twice the price.
         """
-        if (
-            self._between
-            and data.startswith(b"data: ")
-            and data.find(b"\n") == len(data) - 2
-            and data.endswith(b"\n")
-            and b"\r" not in data
-            and len(data) - 1 <= self.max_event_bytes
-        ):
-            return data[6:-2]
+        if not self._between or b"\r" in data or len(data) - 1 > self.max_event_bytes:
+            return None
+        begin, name = 0, "message"
+        if data.startswith(b"event: "):
+            begin = data.find(b"\n") + 1
+            known = self._names.get(data[7 : begin - 1])
+            if known is None:
+                return None  # the general way learns it
+            name = known or name
+        if data.startswith(b"data: ", begin) and data.find(b"\n", begin) == len(data) - 2 and data[-1] == 10:
+            return name, data[begin + 6 : -2]
         return None
 
     def feed(self, data: bytes) -> list[Item]:

@@ -28,8 +28,8 @@ def outcome(
     places = sorted({0, len(body), *(cut % (len(body) + 1) for cut in cuts)})
     for begin, end in pairwise(places):
         piece = body[begin:end]
-        raw = parser.single(piece) if quick else None
-        items += parser.feed(piece) if raw is None else [Event("message", raw, parser.last_event_id)]
+        single = parser.single(piece) if quick else None
+        items += parser.feed(piece) if single is None else [Event(*single, parser.last_event_id)]
         assert parser.pending_bytes <= limit
     return items, parser.pending_bytes, parser.last_event_id, parser.retry_ms, parser.overflowed
 
@@ -46,8 +46,9 @@ def test_any_split_of_any_input_gives_the_same_items(body: bytes, cuts: list[int
 
 EVENTS = st.lists(
     st.sampled_from([
-        b"data: x\n\n", b"data: {}\n\n", b"data:x\n\n", b"event: e\ndata: x\n\n", b": ka\n\n", b"\n",
-        b"id: 7\n\n", b"data: a\n", b"data: b\r\n\r\n", b"data: long enough for the limit\n\n", b"data: \n\n",
+        b"data: x\n\n", b"data: {}\n\n", b"data:x\n\n", b"event: e\ndata: x\n\n", b"event: e\n\n", b"\n",
+        b"event: \ndata: x\n\n", b"event: e\ndata: x\ndata: y\n\n", b"event: f\ndata: x\n\n", b": ka\n\n",
+        b"data: a\n", b"id: 7\n\n", b"data: b\r\n\r\n", b"data: longer than the limit\n\n", b"data: \n\n",
         b"retry: 1\n\n",
     ]),
     max_size=12,

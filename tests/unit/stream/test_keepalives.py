@@ -186,6 +186,14 @@ class TestWaiting:
 
         assert (10.0, 5.0) == (play.session.thinking_s, play.session.dead_s)
 
+    def test_a_named_ping_ends_a_silence_as_a_comment_does(self) -> None:
+        """Its name is known by then, so it is read the quick way."""
+        play = Play("messages").head(1.0).read(1.5, START + block() + PING)
+        play.read(2.0, delta()).read(12.0, PING)
+        play.end(12.1)
+
+        assert (10.0, 0.0) == (play.session.thinking_s, play.session.dead_s)
+
     def test_a_broken_promise_covers_nothing(self) -> None:
         play = Play(gateway="hopbase").head(1.0).read(2.0, ROLE).read(27.0, HOPBASE)
         play.end(27.1)
