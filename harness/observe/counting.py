@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from harness.observe import families as f
 from harness.observe.labels import NONE, Labels, Vocabulary
 from harness.observe.live import OpenStream
@@ -53,6 +55,10 @@ def count_attempt(
     for stall in (record.stall, *record.soft_stalls):
         if stall is not None:
             _count_stall(totals, labels, stall)
+    kept = Counter(stall.class_ for stall in record.soft_stalls)
+    for class_, n in session.soft_stall_counts.items():
+        if n > kept[class_]:  # the record's list is full; their durations are in no histogram
+            totals.count(f.STALLS, (*labels, class_, "false"), n - kept[class_])
     if record.error is not None and record.error.layer == "stream":
         phase = "before_first_token" if record.first_token_s is None else "mid_stream"
         totals.count(

@@ -7,7 +7,7 @@ while nothing happens, and nothing happening is what it is for.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from harness.observe.labels import Labels
@@ -48,6 +48,8 @@ class OpenStream(Protocol):
     def dead_s(self) -> float: ...
     @property
     def uncertainties(self) -> list[float]: ...
+    @property
+    def soft_stall_counts(self) -> Mapping[str, int]: ...
     @property
     def first_token_window_s(self) -> float: ...
 

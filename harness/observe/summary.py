@@ -23,6 +23,7 @@ from harness.observe.watch import Watch, whole_seconds
 from harness.stream.describe import describe, failure_name
 from harness.stream.outcome import CLIENT_ENDED, OUTCOMES, is_failure
 from harness.stream.record import Attempt
+from harness.stream.stall import KEPT_SOFT
 
 SCHEMA = "harness.summary/1"
 
@@ -95,6 +96,7 @@ class _Seen:
     def __init__(self, watch: bool) -> None:
         self.outcomes: Counter[str] = Counter()
         self.warmup: Counter[str] = Counter()
+        self.overfull = 0  # records whose list of soft stalls is full
         self.all = Group()
         self.protocols: dict[str, Group] = {}
         self.groups: dict[tuple[str, str, str], Group] = {}
@@ -110,6 +112,7 @@ class _Seen:
     def add(self, record: Attempt) -> None:
         """Count one record, warm-up or measured."""
         self.outcomes[record.outcome] += 1
+        self.overfull += len(record.soft_stalls) >= KEPT_SOFT
         self._add_request(record)
         if is_failure(record.outcome):
             self._add_failure(record)
@@ -218,6 +221,11 @@ def _notes(run: RunState, seen: _Seen, totals: Totals | None) -> list[str]:
         notes.append(
             f"{cut} streams were ended by the client: percentiles take their times as at least that long "
             "(beyond run: longer than the run can tell)"
+        )
+    if seen.overfull:
+        notes.append(
+            f"{seen.overfull:,} streams had {KEPT_SOFT} soft stalls or more: the records keep the first "
+            f"{KEPT_SOFT} of each, the metrics count all"
         )
     if totals is not None and (late := totals.health.first_tokens_uncertain):
         notes.append(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from harness.gateways import Keepalive, Limits
@@ -62,6 +62,11 @@ class JudgedStream(OpenStream):
         self._ordinary = 0
         self._on_gaps = on_gaps
         self._flushed = 0
+
+    @property
+    def soft_stall_counts(self) -> Mapping[str, int]:
+        """How many soft stalls of each class there were; the record keeps the first `KEPT_SOFT`."""
+        return self.stalls.counts
 
     def _output(self, t: float, *, exact: bool) -> None:
         """Count one piece of output; its gap counts only between two moments that are exact."""

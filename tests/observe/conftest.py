@@ -41,6 +41,7 @@ class FakeSession:
     thinking_s: float = 0.0
     dead_s: float = 0.0
     uncertainties: list[float] = field(default_factory=list)
+    soft_stall_counts: dict[str, int] = field(default_factory=dict)
     first_token_window_s: float = 0.0
 
     def timeline(self) -> dict[str, Any]:

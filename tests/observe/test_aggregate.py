@@ -69,7 +69,7 @@ def test_soft_stalls_keepalives_violations_and_error_events(labels, session, rec
     end(
         aggregate,
         labels,
-        session(),
+        session(soft_stall_counts={"keepalive_late": 2, "slow_progress": 3}),  # more than the record kept
         record(soft_stalls=soft, keepalive=kept, violations={"chat.done_missing": 4}),
     )
     for _ in range(2):
@@ -79,7 +79,7 @@ def test_soft_stalls_keepalives_violations_and_error_events(labels, session, rec
     only_code = ErrorRecord("stream", None, "rate_limit", "slow down", True, "response.failed")
     end(aggregate, labels, session(), error_event(error=only_code))
 
-    assert counts(aggregate, f.STALLS) == {("keepalive_late", "false"): 2}
+    assert counts(aggregate, f.STALLS) == {("keepalive_late", "false"): 2, ("slow_progress", "false"): 3}
     assert counts(aggregate, f.KEEPALIVES) == {("comment",): 3, ("ping",): 2}
     assert counts(aggregate, f.KEEPALIVE_DEVIATIONS) == {("late",): 2, ("violation",): 1}
     assert counts(aggregate, f.VIOLATIONS) == {("chat.done_missing",): 4}

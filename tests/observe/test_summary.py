@@ -331,3 +331,12 @@ def test_first_tokens_that_were_read_late_are_told(labels, session, record):
     assert (
         "1 of 3 first tokens were read late: their TTFT may be too long, by more than 5.00 ms"
     ) in summary["notes"]
+
+
+def test_a_list_of_soft_stalls_that_is_full_is_told(record):
+    stall = Stall("slow_progress", "mid_stream", 2.0, 1.0, 4.0, False)
+    records = [record(soft_stalls=[stall] * n) for n in (49, 50)]
+
+    notes = build_summary(records, RunState("r1", "g", "1", True, 0.0))["notes"]
+
+    assert 1 == sum(note.startswith("1 streams had 50 soft stalls or more") for note in notes)
