@@ -44,8 +44,9 @@ def no_events(script: Script) -> Plan:
 
 
 def _early_outcome(script: Script) -> str:
-    # Without `message_delta` there is no stop reason; the Responses terminal carries its own.
-    return "completed" if script.circumstances.protocol == "responses" else "truncated"
+    # Chat alone has to announce its end. `response.completed` carries its own status, and `message_stop` is
+    # the end of a message also where no `message_delta` gave a reason (the client counts violations).
+    return "truncated" if script.circumstances.protocol == "chat" else "completed"
 
 
 @fault("done-without-finish", "half of the answer, then the terminal without a finish reason", _early_outcome)
