@@ -33,7 +33,7 @@ HERE = Path(__file__).parent
 EACH_S = 5.0
 
 # What a request brings on the mean with this schedule and all faults mixed, measured: events, and seconds.
-GAP_S, TOKENS = 0.05, 60
+GAP_S, TOKENS = 0.05, 50
 EVENTS_PER_USER_S = 16.0
 
 # Healthy answers are as many as all faults together.
