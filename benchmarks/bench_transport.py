@@ -5,7 +5,9 @@ after 200 ms, then 200 tokens 20 ms apart); its truth log says when it wrote the
 how much later the client says that it arrived. CPU is the client's whole process, start-up included.
 
 Users start one after the other over the length of a stream, so that tokens come evenly, as they do where
-nobody arranged them. With --in-step they all start at once, and every 20 ms all tokens come together.
+nobody arranged them. With --in-step they all start at once, and every 20 ms all tokens come together. Errors
+are those of streams that began after the first ten seconds (a load's `--warmup`): connecting and filling
+caches costs every client much at once. The CPU is that of everything.
 
     python benchmarks/bench_transport.py [--seconds 60] [--only harness,aiohttp,open] [--rates 5000,20000]
 """
@@ -29,6 +31,9 @@ LOCUSTFILE = str(HERE.parent / "locustfile.py")
 SPREAD = str(HERE / "spread_locustfile.py")
 METRICS_PORT = 9746
 HTTPS_RATE = 10_000
+WARM_UP_S = 10.0
+
+Truth = dict[str, float]
 
 
 @dataclass
@@ -62,6 +67,16 @@ HEADER = (
 )
 
 
+def judged(truths: dict[str, Truth]) -> dict[str, Truth]:
+    """Return those of *truths* that had a first token and began after the warm-up."""
+    began = min(truth["sent_at"] for truth in truths.values())
+    return {
+        request: truth
+        for request, truth in truths.items()
+        if truth["first_content_s"] is not None and truth["sent_at"] > began + WARM_UP_S
+    }
+
+
 def harness(rate: int, seconds: float, start_s: float, *, tls: tuple[str, ...] = ()) -> Row:
     """Run the harness: a headless Locust process with exporter, records and a scrape each second."""
     users = users_for(rate)
@@ -76,13 +91,13 @@ def harness(rate: int, seconds: float, start_s: float, *, tls: tuple[str, ...] =
                 *(("--ca-file", tls[2]) if tls else ()),
             ]  # fmt: skip
             cost = client(command, while_running=_scrape)
-        truths = gateway.truths()
+        truths = judged(gateway.truths())
         attempts = Path(results) / "latest" / "attempts.jsonl"
         events, errors = 0, []
         for record in map(json.loads, attempts.open()):
             events += record["events"]
             truth = truths.get(record["request"])
-            if truth and truth["first_content_s"] is not None and record["first_content_s"] is not None:
+            if truth and record["first_content_s"] is not None:
                 arrived = record["sent_at"] + record["first_content_s"]
                 errors.append((arrived - truth["sent_at"] - truth["first_content_s"]) * 1e3)
         summary = json.loads((Path(results) / "latest" / "summary.json").read_text())
@@ -99,13 +114,13 @@ def peer(name: str, script: str, rate: int, seconds: float, start_s: float) -> R
     users = users_for(rate)
     with server() as gateway:
         cost = client([PYTHON, str(HERE / script), gateway.url, str(users), f"{seconds:g}", f"{start_s:g}"])
-    truths = gateway.truths()
+    truths = judged(gateway.truths())
     errors, events = [], 0
     for line in cost.stdout.splitlines():
         request, value = line.split()
         if request == "events":
             events = int(value)
-        elif (truth := truths.get(request)) and truth["first_content_s"] is not None:
+        elif truth := truths.get(request):
             errors.append((float(value) - truth["sent_at"] - truth["first_content_s"]) * 1e3)
     return Row(name, rate, users, cost.wall_s, events, cost.cpu_s, cost.wall_s, cost.peak_mb, errors)
 
