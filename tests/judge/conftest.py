@@ -10,18 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.stream.record import (
-    SCHEMA,
-    Attempt,
-    ErrorRecord,
-    KeepaliveRecord,
-    Progress,
-    RequestSummary,
-    Retry,
-    Stall,
-    Tokens,
-    to_json,
-)
+from harness.stream.record import Attempt, ErrorRecord, Progress, RequestSummary, Stall, to_json
+from tests import records
 
 START = 1_000_000.0
 
@@ -32,63 +22,19 @@ def make_record(number: int = 0, ttft: float | None = 0.4, **changed: Any) -> At
     sent_at = changed.get("sent_at", START + number / 10)
     end_s = changed.get("end_s", 1.0)
     fields: dict[str, Any] = {
-        "schema": SCHEMA,
-        "run": "r1",
         "request": f"q{number}",
-        "attempt": 1,
-        "final": True,
-        "protocol": "chat",
-        "gateway": "g",
-        "simulated": False,
-        "scenario": "default",
-        "model": "m1",
-        "worker": "local",
-        "phase": "measure",
         "scheduled_at": sent_at,
         "sent_at": sent_at,
-        "clock": "kernel",
-        "lag_max_s": 0.0,
-        "uncertain_max_s": None,
-        "uncertain_events": 0,
-        "reused_connection": False,
-        "status": 200,
-        "peer": None,
-        "server_request_id": None,
-        "response_id": None,
-        "connect_s": None,
-        "tls_s": None,
-        "headers_s": 0.05,
-        "first_byte_s": 0.1,
-        "first_event_s": 0.1,
         "first_token_s": ttft,
         "first_content_s": ttft,
-        "first_reasoning_s": None,
-        "first_tool_s": None,
-        "last_token_s": ttft + 0.5 if ttft is not None else None,
-        "last_byte_s": 1.0,
-        "terminal_s": 1.0,
-        "end_s": end_s,
-        "events": 7,
-        "bytes": 700,
-        "reads": 7,
-        "tokens": Tokens(10, 5, None, None, "usage"),
-        "progress": Progress(5, 0.125, 0.13, 0.13, 0.5) if ttft is not None else Progress(0, *[None] * 4),
-        "keepalive": KeepaliveRecord(0, 0, None, None, None, None, 0, 0, None),
-        "silence_max_s": 0.3,
-        "silence_max_at_s": 0.1,
-        "silence_end_s": 0.0,
-        "outcome": "completed",
-        "finish": "stop",
-        "stall": None,
-        "soft_stalls": [],
-        "error": None,
-        "violations": {},
-        "retry": Retry("none"),
+        "last_token_s": None if ttft is None else ttft + 0.5,
         "request_summary": RequestSummary(1, outcome, None, ttft, ttft, end_s, 0, None),
     }
+    if ttft is None:
+        fields["progress"] = Progress(0, *[None] * 4)
     if not changed.get("final", True):
         fields["request_summary"] = msgspec.UNSET
-    return Attempt(**{**fields, **changed})
+    return records.make_record(**{**fields, **changed})
 
 
 def make_stalled(number: int = 0, class_: str = "keepalive_only_mid", **changed: Any) -> Attempt:
@@ -113,14 +59,14 @@ class Folder:
         self.base = base
 
     def run(
-        self, records: Iterable[Attempt], name: str = "r1", summary: dict[str, Any] | None = None,
+        self, attempts: Iterable[Attempt], name: str = "r1", summary: dict[str, Any] | None = None,
         run: dict[str, Any] | None = None, tail: bytes = b"",
     ) -> Path:  # fmt: skip
         """A finished run with these records; its summary says that it is valid."""
         folder = self.base / name
         folder.mkdir(parents=True)
         name = folder.name
-        lines = [to_json(record) + b"\n" for record in records]
+        lines = [to_json(record) + b"\n" for record in attempts]
         (folder / "attempts.jsonl").write_bytes(b"".join(lines) + tail)
         about = {"schema": "harness.run/1", "run": name, "gateway": "g", "started_at": START, **(run or {})}
         (folder / "run.json").write_text(json.dumps(about))

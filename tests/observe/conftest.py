@@ -11,17 +11,8 @@ import msgspec
 import pytest
 
 from harness.observe.aggregate import Aggregate, Labels
-from harness.stream.record import (
-    SCHEMA,
-    Attempt,
-    ErrorRecord,
-    KeepaliveRecord,
-    Progress,
-    RequestSummary,
-    Retry,
-    Stall,
-    Tokens,
-)
+from harness.stream.record import Attempt, ErrorRecord, KeepaliveRecord, RequestSummary, Stall
+from tests import records
 
 LABELS = Labels("r1", "chat", "sim:hopbase", "default", "m1")
 
@@ -49,81 +40,12 @@ class FakeSession:
 
 
 def make_record(**changed: Any) -> Attempt:
-    """A completed chat stream: headers 50 ms, first token 400 ms, five tokens, done at 1 s."""
+    """A stream of the simulated HopBase, with its request's summary if it is the last attempt."""
     outcome = changed.get("outcome", "completed")
     final = changed.get("final", True)
     summary = RequestSummary(1, outcome, "not_needed", 0.4, 0.4, 1.0, 0, None) if final else msgspec.UNSET
-    fields: dict[str, Any] = {
-        "schema": SCHEMA,
-        "run": "r1",
-        "request": "q1",
-        "attempt": 1,
-        "final": final,
-        "protocol": "chat",
-        "gateway": "sim:hopbase",
-        "simulated": True,
-        "scenario": "default",
-        "model": "m1",
-        "worker": "local",
-        "phase": "measure",
-        "scheduled_at": 1.0,
-        "sent_at": 1.0,
-        "clock": "kernel",
-        "lag_max_s": 0.0,
-        "uncertain_max_s": None,
-        "uncertain_events": 0,
-        "reused_connection": False,
-        "status": 200,
-        "peer": None,
-        "server_request_id": None,
-        "response_id": None,
-        "connect_s": 0.001,
-        "tls_s": None,
-        "headers_s": 0.05,
-        "first_byte_s": 0.1,
-        "first_event_s": 0.1,
-        "first_token_s": 0.4,
-        "first_content_s": 0.4,
-        "first_reasoning_s": None,
-        "first_tool_s": None,
-        "last_token_s": 0.9,
-        "last_byte_s": 1.0,
-        "terminal_s": 1.0,
-        "end_s": 1.0,
-        "events": 7,
-        "bytes": 700,
-        "reads": 7,
-        "tokens": Tokens(10, 5, None, None, "usage"),
-        "progress": Progress(5, 0.125, 0.13, 0.13, 0.5),
-        "keepalive": make_keepalive(),
-        "silence_max_s": 0.3,
-        "silence_max_at_s": 0.1,
-        "silence_end_s": 0.0,
-        "outcome": "completed",
-        "finish": "stop",
-        "stall": None,
-        "soft_stalls": [],
-        "error": None,
-        "violations": {},
-        "retry": Retry("none"),
-        "request_summary": summary,
-    }
-    return Attempt(**{**fields, **changed})
-
-
-def make_keepalive(**changed: Any) -> KeepaliveRecord:
-    fields: dict[str, Any] = {
-        "comments": 0,
-        "pings": 0,
-        "first_s": None,
-        "gap_min_s": None,
-        "gap_mean_s": None,
-        "gap_max_s": None,
-        "late": 0,
-        "violations": 0,
-        "text": None,
-    }
-    return KeepaliveRecord(**{**fields, **changed})
+    fields: dict[str, Any] = {"gateway": "sim:hopbase", "simulated": True, "connect_s": 0.001}
+    return records.make_record(**{**fields, "request_summary": summary, **changed})
 
 
 def make_stalled(class_: str = "keepalive_only_mid", limit_s: float = 1.5, **changed: Any) -> Attempt:
@@ -172,7 +94,7 @@ def error_event() -> Callable[..., Attempt]:
 
 @pytest.fixture
 def keepalive() -> Callable[..., KeepaliveRecord]:
-    return make_keepalive
+    return records.make_keepalive
 
 
 @pytest.fixture

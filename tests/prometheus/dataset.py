@@ -28,7 +28,6 @@ from harness.observe.labels import Labels
 from harness.observe.openmetrics import Backfill
 from harness.observe.state import Nodes, Observed, Reason, RunState
 from harness.stream.record import (
-    SCHEMA,
     Attempt,
     ErrorRecord,
     KeepaliveRecord,
@@ -38,6 +37,7 @@ from harness.stream.record import (
     Stall,
     Tokens,
 )
+from tests.records import make_keepalive, make_record
 
 T1, T2, SECONDS = 1_700_000_000, 1_700_000_400, 200
 RUNS = (("r1", "sim:hopbase", T1), ("r2", "hopbase", T2))
@@ -84,38 +84,21 @@ def attempt(labels: Labels, second: int, **changed: Any) -> Attempt:
     retried = changed.pop("retried", "not_needed" if outcome == "completed" else "not_retryable")
     wasted = changed.pop("wasted", 0)
     fields: dict[str, Any] = {
-        "schema": SCHEMA,
         "run": labels.run,
         "request": f"q{second}",
         "attempt": number,
-        "final": True,
         "protocol": labels.protocol,
         "gateway": labels.gateway,
         "simulated": True,
         "scenario": labels.scenario,
         "model": labels.model,
-        "worker": "local",
-        "phase": "measure",
         "scheduled_at": 0.0,
         "sent_at": 0.0,
-        "clock": "kernel",
-        "lag_max_s": 0.0,
-        "uncertain_max_s": None,
-        "uncertain_events": 0,
-        "reused_connection": False,
-        "status": 200,
-        "peer": None,
-        "server_request_id": None,
-        "response_id": None,
         "connect_s": 0.001,
-        "tls_s": None,
-        "headers_s": 0.05,
         "first_byte_s": 0.06,
         "first_event_s": 0.06,
         "first_token_s": ttft,
         "first_content_s": ttft,
-        "first_reasoning_s": None,
-        "first_tool_s": None,
         "last_token_s": 4.0,
         "last_byte_s": 4.0,
         "terminal_s": 4.0,
@@ -126,21 +109,12 @@ def attempt(labels: Labels, second: int, **changed: Any) -> Attempt:
         "tokens": Tokens(10, 50, 5, None, "usage"),
         "progress": Progress(50, 0.02, 0.03, 0.03, 1.0),
         "keepalive": KeepaliveRecord(1, 0, 1.0, 10.0, 10.0, 10.0, 0, 0, None),
-        "silence_max_s": 0.3,
-        "silence_max_at_s": 0.1,
-        "silence_end_s": 0.0,
-        "outcome": outcome,
         "finish": "stop" if outcome == "completed" else None,
-        "stall": None,
-        "soft_stalls": [],
-        "error": None,
-        "violations": {},
-        "retry": Retry("none"),
         "request_summary": RequestSummary(
             number, outcome, retried, ttft, ttft, 4.0, wasted, "usage" if wasted else None
         ),
     }
-    return Attempt(**{**fields, **changed})
+    return make_record(**{**fields, **changed})
 
 
 NO_STREAM: dict[str, Any] = {
@@ -154,7 +128,7 @@ NO_STREAM: dict[str, Any] = {
     "end_s": 0.1,
     "silence_max_s": None,
     "tokens": Tokens(None, None, None, None, "events"),
-    "keepalive": KeepaliveRecord(0, 0, None, None, None, None, 0, 0, None),
+    "keepalive": make_keepalive(),
 }
 
 
