@@ -8,6 +8,7 @@ import ipaddress
 import os
 import resource
 import signal
+import socket
 import ssl
 import sys
 import time
@@ -82,8 +83,11 @@ async def _serve(listening: Listening, truth: TruthLog) -> int:
         )
     except OSError as error:
         where = f"{listening.host}:{listening.port}"
-        print(f"harness sim: cannot listen on {where}: {os.strerror(error.errno or 0)}; "
-              "try another --port, or 0 for any free one", file=sys.stderr)  # fmt: skip
+        if isinstance(error, socket.gaierror):
+            why, mend = "no such address", "pass one of this machine's with --host, as in 127.0.0.1"
+        else:
+            why, mend = os.strerror(error.errno or 0), "try another --port, or 0 for any free one"
+        print(f"harness sim: cannot listen on {where}: {why}; {mend}", file=sys.stderr)
         return 2
     if not all(_is_loopback(socket.getsockname()[0]) for socket in server.sockets):
         print(

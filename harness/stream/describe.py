@@ -9,8 +9,8 @@ _STALLS = {
     "no_connect": "no connection within {limit}",
     "no_headers": "no response headers for {waited} after the request was sent",
     "headers_no_body": "headers, but not one byte of the body for {waited}",
-    "keepalive_only_pre": "stuck: {alive} and no token for {waited}",
-    "keepalive_only_mid": "stuck: {alive} and no token for {waited} after {tokens}",
+    "keepalive_only_pre": "stuck: no token for {waited}; {alive}",
+    "keepalive_only_mid": "stuck: no token for {waited} after {tokens}; {alive}",
     "dead_silence_pre": "silent: no byte for {waited} before the first token",
     "dead_silence_mid": "silent: no byte for {waited} after {tokens}",
     "half_event": "half an event, then no byte for {waited}",
@@ -77,7 +77,7 @@ def failure_name(record: Attempt) -> str:
 def stall_line(stall: Stall, record: Attempt) -> str:
     """Return one line for a hard or soft stall of *record*."""
     keepalives = record.keepalive.comments + record.keepalive.pings
-    alive = _count(keepalives, "keepalive") if keepalives else "bytes"
+    alive = f"{_count(keepalives, 'keepalive')} in all" if keepalives else "other bytes came"
     return _STALLS[stall.class_].format(
         slow=_SLOW.get(stall.phase, "without a token"),
         limit=format_duration(stall.limit_s),

@@ -35,13 +35,15 @@ from harness.swarm.searching import CapacityShape, Watched
 from harness.swarm.shaping import install_shape
 from harness.swarm.simulator import Simulator
 from harness.swarm.target import SIM
-from harness.swarm.values import at_least, duration
+from harness.swarm.values import at_least, between, duration
 from harness.transport.hubclock import HubClock
 
 # What argparse uses for the same: the command line is wrong, nothing was tried.
 USAGE_EXIT = 2
 
 # What Locust itself changes at a start; none of it needs another look at the gateway.
+_MOST_PORT = 65535
+
 _LOCUSTS_OWN = frozenset({"num_users", "spawn_rate", "run_time", "host", "user_classes"})
 
 
@@ -75,7 +77,8 @@ class Node:
         starts_alone = options.headless or options.autostart
         host = self._classes.host()
         duration(options.metrics_linger, "--metrics-linger")
-        at_least(options.metrics_port, 0, "--metrics-port")
+        between(options.metrics_port, 0, _MOST_PORT, "--metrics-port")
+        at_least(options.num_users or 0, 0, "--users")
         if options.sim_truth and host != SIM and (host or starts_alone):
             raise UsageError("--sim-truth belongs to the simulated gateway: pass --host sim")
         gates = gates_of(options)

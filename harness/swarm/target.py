@@ -24,9 +24,11 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
 def check_url(host: str, option: str = "--host") -> str:
     """Return *host* if it is the URL of a gateway."""
-    if not host:
-        raise UsageError("no host: pass --host URL, or --host sim for the simulated gateway")
     expected = "a URL such as http://127.0.0.1:8000"
+    if not host and option == "--host":
+        raise UsageError("no host: pass --host URL, or --host sim for the simulated gateway")
+    if not host:
+        raise UsageError(f"no {option}: expected {expected}")
     if option == "--host":
         expected += f", or {SIM} for the simulated gateway"
     try:

@@ -43,6 +43,13 @@ def at_least(value: int, least: int, option: str) -> int:
     return value
 
 
+def between(value: int, least: int, most: int, option: str) -> int:
+    """Return *value* if it is neither below *least* nor above *most*."""
+    if value > most:
+        raise UsageError(f"{option}: expected a whole number up to {most}, got {value}")
+    return at_least(value, least, option)
+
+
 def split(text: str) -> list[str]:
     """Return the entries of a joined option."""
     return [entry.strip() for entry in text.split(SEPARATOR) if entry.strip()]

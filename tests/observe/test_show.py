@@ -51,7 +51,7 @@ def test_failed_and_slowest_streams(harness_show, results):
     assert (code, err) == (0, "")
     assert out.splitlines()[0] == f"{results.path}: 5 attempts, 1 failed"
     failed, _, slowest = out.partition("slowest to the first token")
-    assert "stuck: bytes and no token for 1.50 s" in failed
+    assert "stuck: no token for 1.50 s" in failed
     assert "bb-1" in failed
     assert slowest.index("aa-2") < slowest.index("bb-1 #2") < slowest.index("aa-1")
     assert "3.00 s" in slowest

@@ -69,7 +69,7 @@ def test_the_warm_up_is_counted_apart_and_in_no_percentile(record, stalled):
             "name": "stalled/keepalive_only_mid",
             "count": 1,
             "in_warmup": 1,
-            "example": "stuck: bytes and no token for 1.50 s after 5 token events",
+            "example": "stuck: no token for 1.50 s after 5 token events; other bytes came",
             "request": "q3",
         }
     ]

@@ -4,6 +4,7 @@ import socket
 import sys
 
 import gevent
+import pytest
 
 QUICK = ("--headless", "--metrics-port", "0", "-u", "1", "-t", "1s")
 
@@ -38,6 +39,16 @@ def test_no_host_and_no_place_for_results(launch, tmp_path):
 
     assert "harness: no host: pass --host URL, or --host sim for the simulated gateway" == refused(nobody)
     assert "choose a writable folder with --results DIR" in refused(nowhere)
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (("-u", "-3"), "harness: --users: expected a whole number of at least 0, got -3"),
+    (("--metrics-port", "99999"), "harness: --metrics-port: expected a whole number up to 65535, got 99999"),
+])  # fmt: skip
+def test_numbers_that_cannot_be(arguments, words, launch):
+    process = launch("run", *QUICK, "--host", "sim", *arguments)
+
+    assert words == refused(process)
 
 
 def test_busy_ports_are_named_with_the_option_that_helps(launch, free_port):

@@ -57,6 +57,21 @@ def test_a_busy_port_is_one_line_and_exit_2():
     assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in done.stderr
 
 
+def test_an_address_that_is_none_is_one_line_about_the_address():
+    done = subprocess.run(
+        [sys.executable, "-m", "harness.sim", "--host", "1.2.3.4.5"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (2, "") == (done.returncode, done.stdout)
+    assert done.stderr == (
+        "harness sim: cannot listen on 1.2.3.4.5:8000: no such address; "
+        "pass one of this machine's with --host, as in 127.0.0.1\n"
+    )
+
+
 def test_it_ends_when_its_parent_dies(launch):
     parent = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     sim = launch("--parent", str(parent.pid))

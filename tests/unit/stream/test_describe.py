@@ -138,18 +138,18 @@ STALL_LINES: list[tuple[str, Attempt, str]] = [
     (
         "keepalive_only_pre",
         stuck("generic", 10.0, KEEPALIVE, KEEPALIVE),
-        "stuck: 12 keepalives and no token for 2m00s",
+        "stuck: no token for 2m00s; 12 keepalives in all",
     ),
-    ("keepalive_only_pre", stuck("generic", 10.0, ROLE, ROLE), "stuck: bytes and no token for 2m00s"),
+    ("keepalive_only_pre", stuck("generic", 10.0, ROLE, ROLE), "stuck: no token for 2m00s; other bytes came"),
     (
         "keepalive_only_mid",
         stuck("hopbase", 13.0, KEEPALIVE),
-        "stuck: 12 keepalives and no token for 2m45s after 87 token events",
+        "stuck: no token for 2m45s after 87 token events; 12 keepalives in all",
     ),
     (
         "keepalive_only_mid",
         stuck("generic", 59.0, KEEPALIVE, ROLE + HI),
-        "stuck: 2 keepalives and no token for 2m00s after 1 token event",
+        "stuck: no token for 2m00s after 1 token event; 2 keepalives in all",
     ),
     (
         "dead_silence_pre",
