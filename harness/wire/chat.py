@@ -62,6 +62,8 @@ FINISH: Final[dict[str, Finish]] = {
 # So many events that are no plain chunks, and the stream is one that has none (a thinking model's).
 MOST_MISSES: Final = 8
 
+_SHOWN: Final = CONTENT | VISIBLE
+
 # OpenAI's own bound for `n`; a hostile server's indexes must not grow our memory.
 MOST_CHOICES: Final = 128
 
@@ -94,7 +96,11 @@ class ChatGrammar(Grammar):
                 (choice,) = chunk.choices
                 facts = self.facts
                 if choice.index == self._current and chunk.id == facts.response_id and name == "message":
-                    signal = text_signal(choice.delta.content, CONTENT)
+                    text = choice.delta.content
+                    if text.isascii() and text and not text.isspace():  # what `text_signal` would say
+                        facts.has_output = True
+                        return _SHOWN
+                    signal = text_signal(text, CONTENT)
                     if signal & PROGRESS:
                         facts.has_output = True
                         return signal

@@ -125,17 +125,18 @@ class SseParser:
         Nearly every read is one. If so, it has been taken; if not, call `feed`. The general way would say
         the same, at twice the price.
         """
-        if not self._between or b"\r" in data or len(data) - 1 > self.max_event_bytes:
+        if not self._between or len(data) - 1 > self.max_event_bytes:
             return None
-        begin, name = 0, "message"
-        if data.startswith(b"event: "):
+        raw = data[6:-2]
+        # Slices and numbers, because a method or a search for bytes has its arguments parsed first.
+        if data[:6] == b"data: " and data[-2:] == b"\n\n" and 10 not in raw and 13 not in raw:
+            return "message", raw
+        if data[:7] == b"event: " and data[-2:] == b"\n\n" and 13 not in data:
             begin = data.find(b"\n") + 1
-            known = self._names.get(data[7 : begin - 1])
-            if known is None:
-                return None  # the general way learns it
-            name = known or name
-        if data.startswith(b"data: ", begin) and data.find(b"\n", begin) == len(data) - 2 and data[-1] == 10:
-            return name, data[begin + 6 : -2]
+            raw = data[begin + 6 : -2]
+            name = self._names.get(data[7 : begin - 1])  # the general way learns it
+            if name is not None and data[begin : begin + 6] == b"data: " and 10 not in raw:
+                return name or "message", raw
         return None
 
     def feed(self, data: bytes) -> list[Item]:
