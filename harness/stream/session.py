@@ -23,8 +23,8 @@ from harness.stream.ending import (
 )
 from harness.stream.outcome import EndReason, Outcome, Phase
 from harness.stream.stall import running
-from harness.stream.timeline import COMMENT, FULL, Timeline
-from harness.stream.waits import BURST_EVENTS, BURST_S, JudgedStream
+from harness.stream.timeline import COMMENT
+from harness.stream.waits import BURST_EVENTS, BURST_S, LOT, NO_SIGNAL, JudgedStream
 from harness.wire import errors
 from harness.wire.grammar import Grammar
 from harness.wire.signals import (
@@ -44,7 +44,6 @@ UNCERTAIN_S = 0.005
 # An HTTP error's body is read up to here; more of it helps nobody.
 ERROR_BODY_BYTES = 64 * 1024
 
-_NOTHING: Final = -1
 _RARE: Final = KEEPALIVE | TERMINAL | ERROR | BROKEN
 
 
@@ -60,9 +59,9 @@ class Session(JudgedStream):
     """
 
     __slots__ = (
-        "_closing", "_flat", "_on_bytes", "_parser", "_reading", "_torn", "body", "bytes", "clock",
-        "connect_s", "error", "events", "grammar", "keepalive", "lag_max_s", "on_stall", "peer", "reads",
-        "response_headers", "reused", "status", "terminal_at", "terminator", "tls_s", "trace",
+        "_closing", "_on_bytes", "_parser", "_reading", "_torn", "body", "bytes", "clock", "connect_s",
+        "error", "grammar", "keepalive", "lag_max_s", "on_stall", "peer", "response_headers", "reused",
+        "status", "terminal_at", "terminator", "tls_s",
     )  # fmt: skip
 
     def __init__(
@@ -82,7 +81,6 @@ class Session(JudgedStream):
         self.keepalive = keepalive
         self.terminator = terminator
         self.on_stall = on_stall
-        self.trace = Timeline()
         self.clock: Literal["kernel", "user"] = "user"
         self.reused = False
         self.peer: str | None = None
@@ -90,13 +88,12 @@ class Session(JudgedStream):
         self.tls_s: float | None = None
         self.status: int | None = None
         self.response_headers: Mapping[str, str] = {}
-        self.events = self.bytes = self.reads = 0
+        self.bytes = 0
         self.terminal_at: float | None = None
         self.lag_max_s: float | None = None
         self.error: ErrorFacts | None = None
         self.body = bytearray()  # of an answer that is no stream
         self._parser = SseParser()
-        self._flat = self.trace.flat
         self._reading = True  # until what comes is no stream, or means nothing any more
         self._closing = False
         self._torn = False  # a comment stands inside the event that is being read
@@ -146,32 +143,44 @@ class Session(JudgedStream):
         if single is None or before is None:
             self._feed(data, t, t if earliest is None else earliest)
         else:  # nearly every read
-            self.reads += 1
             self.bytes += len(data)
             name, raw = single
-            if t - before > self._notable_silence_s:
-                self._silence(before, t, [Event(name, raw, "")])
-            self.last_byte = t
-            self.events += 1
             signal = self.grammar.event(name, raw)
-            flat = self._flat
-            flat.append(t)
-            flat.append(signal)
-            if len(flat) >= FULL:
-                self.trace.shorten()
-            if signal & ~self._ordinary:
-                self.first.setdefault("first_event", t)
-                self._take(signal, t, before, exact=True)
+            self.last_byte = t
+            if signal == self._usual and t - before <= self._notable_s:
+                self.last_progress = t
+                lot = self._lot
+                lot.append(t)
+                if len(lot) >= LOT:
+                    self._count_lot()
             else:
-                self._output(t, exact=True)
+                self._alone(signal, t, before, Event(name, raw, ""))
         if self._on_bytes is not None:
             self._on_bytes(data)
+
+    def _alone(self, signal: int, t: float, before: float, event: Event) -> None:
+        """Take an event that was the whole of a read, but not like those before it."""
+        self._count_lot()
+        self._reads += 1
+        self._events += 1
+        if t - before > self._notable_silence_s:
+            self._silence(before, t, [event])
+        self._trace.add(t, signal)
+        if signal & ~self._ordinary:
+            self.first.setdefault("first_event", t)
+            self._take(signal, t, before, exact=True)
+            self._usual = NO_SIGNAL
+        else:
+            self._output(t, exact=True)
+            self._usual = signal
 
     def _feed(self, data: bytes, t: float, earliest: float) -> None:
         """Take a read of any kind."""
         if not data:
             return
-        self.reads += 1
+        self._count_lot()
+        self._usual = NO_SIGNAL
+        self._reads += 1
         self.bytes += len(data)
         before = self.last_byte
         items = self._parser.feed(data)
@@ -203,9 +212,9 @@ class Session(JudgedStream):
                 signal = self.grammar.event(item.type, item.raw)
             else:
                 signal = self._aside(item, t, before, exact)
-                if signal == _NOTHING:
+                if signal == NO_SIGNAL:
                     continue
-            self.trace.add(t, signal)
+            self._trace.add(t, signal)
             if not exact:
                 self.uncertainties.append(window_s or 0.0)
             self._take(signal, t, before, exact=exact)
@@ -213,9 +222,9 @@ class Session(JudgedStream):
                 break  # whatever else came with it means nothing any more
             before = t
         if events:
-            if not self.events:
+            if not self._events:
                 self.first["first_event"] = t
-            self.events += events
+            self._events += events
             if events > BURST_EVENTS and window_s is None and self.outcome is None:
                 self._soft("burst", BURST_S, began, t)
             if self._torn:
@@ -238,6 +247,7 @@ class Session(JudgedStream):
             return
         self.ended_at = t
         self._reading = False
+        self._count_lot()
         if self.outcome is None:
             self._last_silence(t)
             self._open_gap(t)
@@ -290,7 +300,8 @@ class Session(JudgedStream):
                 self, first, now, watch=self.on_stall == "watch" and limit not in ("connect", "total")
             )
             if stalls.watched:
-                self._ordinary = 0  # the next output, whatever it is, ends the stall
+                self._count_lot()
+                self._ordinary, self._usual = 0, NO_SIGNAL  # the next output, whatever it is, ends the stall
                 return False
         self._last_silence(now)
         stalls.end_hard(self, now, fatal=True)
@@ -365,13 +376,13 @@ class Session(JudgedStream):
         self._settle(outcome_of_terminal(facts, needs_finish=self.grammar.prefix == "chat"), t)
 
     def _aside(self, item: Item, t: float, before: float, exact: bool) -> int:
-        """Take what is no event; returns its signal, `COMMENT`, or `_NOTHING` to book."""
+        """Take what is no event; returns its signal, `COMMENT`, or `NO_SIGNAL` to book."""
         if isinstance(item, Comment):
             self._torn = item.inside
             self.pace.comment(item, t, before, self._exactly(exact), self.headers_at)
             return COMMENT
         if isinstance(item, EmptyBlock):
-            return self.grammar.block(item) or _NOTHING
+            return self.grammar.block(item) or NO_SIGNAL
         if isinstance(item, ErrorField):
             self.violation("sse.error_field")
         elif isinstance(item, Overflow):
@@ -380,7 +391,7 @@ class Session(JudgedStream):
                 self.error = ErrorFacts("stream", "event_too_large", None, message, True, "sse.overflow")
                 self._settle("protocol_error", t)
             self._close_now()
-        return _NOTHING
+        return NO_SIGNAL
 
     def _rare(self, signal: int, t: float, before: float, exact: bool) -> None:
         if signal & KEEPALIVE:
@@ -396,7 +407,7 @@ class Session(JudgedStream):
         """Count bytes that are no stream, or no longer; of an error's body, keep the beginning."""
         if self.ended_at is not None or not data:
             return
-        self.reads += 1
+        self._reads += 1
         self.bytes += len(data)
         if self.first_byte is None:
             self.first_byte = t

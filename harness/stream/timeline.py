@@ -9,7 +9,6 @@ from harness.wire.signals import channel_name
 
 # At the bound the middle half goes, so that a stream of any length keeps both ends.
 BOUND: Final = 4096
-FULL: Final = 2 * BOUND  # as many numbers, two for each event
 
 COMMENT: Final = 0  # a code no signal has
 
@@ -17,33 +16,29 @@ COMMENT: Final = 0  # a code no signal has
 class Timeline:
     """Append-only list of (moment, signal); code 0 is a comment.
 
-    Both stand in one array, one after the other: an event of a stream among hundreds touches cold memory
-    wherever it looks, so it looks at one place.
+    `moments`: when each event came, monotonic seconds. `codes`: what each meant.
     """
 
-    __slots__ = ("dropped", "flat")
+    __slots__ = ("codes", "dropped", "moments")
 
     def __init__(self) -> None:
-        self.flat: array[float] = array("d")
+        self.moments: array[float] = array("d")
+        self.codes: array[int] = array("H")
         self.dropped = 0
-
-    @property
-    def moments(self) -> array[float]:
-        """When each event came, monotonic seconds."""
-        return self.flat[::2]
-
-    @property
-    def codes(self) -> list[int]:
-        """What each event meant."""
-        return [int(code) for code in self.flat[1::2]]
 
     def add(self, moment: float, code: int) -> None:
         """Note one event."""
-        flat = self.flat
-        flat.append(moment)
-        flat.append(code)
-        if len(flat) >= FULL:
-            self.shorten()
+        self.moments.append(moment)
+        self.codes.append(code)
+        if len(self.moments) >= BOUND:
+            self._shorten()
+
+    def extend(self, moments: list[float], code: int) -> None:
+        """Note events that all meant the same."""
+        self.moments.fromlist(moments)
+        self.codes.extend(array("H", (code,)) * len(moments))
+        if len(self.moments) >= BOUND:
+            self._shorten()
 
     def as_dict(self, zero: float) -> dict[str, Any]:
         """Return ``{"t": [seconds from zero], "kind": […], "dropped": events left out of the middle}``."""
@@ -53,8 +48,8 @@ class Timeline:
             "dropped": self.dropped,
         }
 
-    def shorten(self) -> None:
+    def _shorten(self) -> None:
         """Drop the middle half."""
         quarter = BOUND // 4
-        self.dropped += len(self.flat) // 2 - 2 * quarter
-        del self.flat[2 * quarter : -2 * quarter]
+        self.dropped += len(self.moments) - 2 * quarter
+        del self.moments[quarter:-quarter], self.codes[quarter:-quarter]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
-
 from harness.gateways import Limits
 from harness.stream.pace import Pace
 from harness.stream.stall import Clocks
@@ -30,11 +28,6 @@ class OpenStream(Clocks):
     def slow_after_s(self) -> float | None:
         """The gap after which the stream counts as slow; None means never."""
         return self.limits.progress.warn_s
-
-    @property
-    def gaps(self) -> array[float]:
-        """All gaps between progress events that can be held against the gateway, seconds."""
-        return self.pace.gaps
 
     @property
     def keepalive_gaps(self) -> list[tuple[str, float]]:

@@ -9,13 +9,16 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from itertools import islice
+from operator import sub
+from typing import Final, Literal
 
 from harness.gateways import Keepalive, Limits
 from harness.stream.firsts import Firsts
 from harness.stream.outcome import Outcome
 from harness.stream.pace import Pace
 from harness.stream.stall import StallBook
+from harness.stream.timeline import Timeline
 from harness.stream.view import OpenStream
 from harness.wire.sse import Item
 
@@ -26,17 +29,26 @@ BURST_S = 0.050
 
 GAPS_PER_FLUSH = 256
 
+# So many pieces of ordinary output are counted together.
+LOT: Final = 32
+
+NO_SIGNAL: Final = -1  # a code that no event has
+
 
 class JudgedStream(OpenStream):
     """An open stream whose waits are judged by `limits` and the gateway's keepalive promise.
 
     `on_gaps` receives the gaps in slices while the stream runs.
+
+    Most output means what the output before it meant, came as soon, and came alone: an event of `_usual`
+    signal, no later than `_notable_s` after the byte before it. Of such only the moment is noted, in `_lot`;
+    what is counted of them is counted by `_count_lot`, before anything else is counted or asked.
     """
 
     __slots__ = (
-        "_flushed", "_gaps", "_last_exact", "_notable_gap_s", "_notable_silence_s", "_on_gaps", "_ordinary",
-        "first", "first_token_window_s", "firsts", "outcome", "progress_count", "stalls", "uncertainties",
-        "urgency",
+        "_events", "_flushed", "_last_exact", "_lot", "_notable_gap_s", "_notable_s", "_notable_silence_s",
+        "_on_gaps", "_ordinary", "_progress", "_reads", "_trace", "_usual", "first", "first_token_window_s",
+        "firsts", "outcome", "stalls", "uncertainties", "urgency",
     )  # fmt: skip
 
     def __init__(
@@ -54,11 +66,13 @@ class JudgedStream(OpenStream):
         self.stalls = StallBook()
         self.uncertainties: list[float] = []
         self.first_token_window_s = 0.0  # how much earlier than recorded it may have come
-        self.progress_count = 0
-        self._gaps = self.pace.gaps
+        self._events = self._reads = self._progress = 0
+        self._trace = Timeline()
+        self._lot: list[float] = []
+        self._usual = NO_SIGNAL
         self._last_exact: float | None = None
         # A longer silence, a longer gap, or other signals than these need more than to be counted.
-        self._notable_silence_s = self._notable_gap_s = -1.0
+        self._notable_silence_s = self._notable_gap_s = self._notable_s = -1.0
         self._ordinary = 0
         self._on_gaps = on_gaps
         self._flushed = 0
@@ -68,9 +82,55 @@ class JudgedStream(OpenStream):
         """How many soft stalls of each class there were; the record keeps the first `KEPT_SOFT`."""
         return self.stalls.counts
 
+    @property
+    def events(self) -> int:
+        """How many events came."""
+        return self._events + len(self._lot)
+
+    @property
+    def reads(self) -> int:
+        """In how many reads the bytes came."""
+        return self._reads + len(self._lot)
+
+    @property
+    def progress_count(self) -> int:
+        """How many pieces of output came."""
+        return self._progress + len(self._lot)
+
+    @property
+    def trace(self) -> Timeline:
+        """Times and meanings of all events and comments so far."""
+        self._count_lot()
+        return self._trace
+
+    @property
+    def gaps(self) -> array[float]:
+        """All gaps between progress events that can be held against the gateway, seconds."""
+        self._count_lot()
+        return self.pace.gaps
+
+    def _count_lot(self) -> None:
+        """Count the pieces of ordinary output of which only the moments were noted."""
+        lot = self._lot
+        if not lot:
+            return
+        self._events += len(lot)
+        self._reads += len(lot)
+        self._progress += len(lot)
+        self._trace.extend(lot, self._usual)
+        last = self._last_exact
+        assert last is not None
+        gaps = self.pace.gaps
+        gaps.append(lot[0] - last)
+        gaps.extend(map(sub, islice(lot, 1, None), lot))
+        self._last_exact = lot[-1]
+        if len(gaps) - self._flushed >= GAPS_PER_FLUSH:
+            self._flush_gaps()
+        lot.clear()
+
     def _output(self, t: float, *, exact: bool) -> None:
         """Count one piece of output; its gap counts only between two moments that are exact."""
-        self.progress_count += 1
+        self._progress += 1
         self.last_progress = t
         last = self._last_exact
         if not exact:
@@ -79,11 +139,11 @@ class JudgedStream(OpenStream):
         self._last_exact = t
         if last is not None:
             gap_s = t - last
-            gaps = self._gaps
+            gaps = self.pace.gaps
             gaps.append(gap_s)
             if gap_s > self._notable_gap_s:
                 self._long_gap(gap_s, last, t)
-            if not len(gaps) % GAPS_PER_FLUSH:
+            if len(gaps) - self._flushed >= GAPS_PER_FLUSH:
                 self._flush_gaps()
 
     def _long_gap(self, gap_s: float, last: float, t: float) -> None:
@@ -93,6 +153,7 @@ class JudgedStream(OpenStream):
             self.pace.gap(gap_s, last)
         self._warn(slow_s, last, t)
         self._notable_gap_s = self.pace.gap_max_s if slow_s is None else min(slow_s, self.pace.gap_max_s)
+        self._notable_s = min(self._notable_gap_s, self._notable_silence_s)
 
     def _silence(self, before: float, until: float, items: Sequence[Item]) -> None:
         """Note a silence that is the longest so far, or means something: waiting, a promise, a warning."""
@@ -104,6 +165,7 @@ class JudgedStream(OpenStream):
         self._notable_silence_s = min(
             pace.floor_s, pace.silence_max_s, math.inf if warn_s is None else warn_s
         )
+        self._notable_s = min(self._notable_gap_s, self._notable_silence_s)
 
     def _stall_over(self, t: float) -> None:
         """A watched stall ended: by output (it was thinking after all), or with the stream."""

@@ -371,6 +371,16 @@ class TestWatch:
         assert ("dead_silence_mid", "mid_stream", 2.0, 70.0) in play.soft
         assert [62.0, 130.0] == play.fired
 
+    def test_a_second_stall_shorter_than_a_silence_before_it_ends_too(self) -> None:
+        play = Play(limits=only(silence=0.2), on_stall="watch").head(1.0).read(1.1, ROLE).read(1.2, HI)
+        play.read(2.1, HI).read(2.11, HI).read(2.12, HI).wait(2.4)
+        assert play.session.stalls.watched
+
+        play.read(2.5, HI)
+
+        assert not play.session.stalls.watched
+        assert [1.4, 2.32] == play.fired
+
     def test_its_end_ends_the_stall(self) -> None:
         play = Play(on_stall="watch").head(1.0).read(2.0, ROLE + HI).wait(80.0)
         record = play.end(90.0)
