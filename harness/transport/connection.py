@@ -34,7 +34,7 @@ class Connection:
     """
 
     __slots__ = (
-        "_drained", "_empty_at", "_hub_clock", "_reader", "_recvmsg", "_sock", "_tls", "_unsent",
+        "_drained", "_empty_at", "_hub_clock", "_reader", "_sock", "_tls", "_unsent",
         "_writer", "at_end", "clean", "earliest", "fault", "hub", "kernel_clock", "lag_s", "peer", "refused",
         "stamped", "t",
     )  # fmt: skip
@@ -49,11 +49,10 @@ class Connection:
         self.clean = False
         self.at_end = False
         self.refused = False
-        self.stamped = False
+        self.stamped = True
         self.lag_s = -1.0
         self._sock = sock
         self._tls = tls
-        self._recvmsg = sock.recvmsg
         self._hub_clock = HubClock.of(hub)
         self._unsent = memoryview(b"")
         self._writer: _IoWatcher | None = None
@@ -81,7 +80,7 @@ class Connection:
         """
         before = monotonic()
         try:
-            data, ancillary, _, _ = self._recvmsg(READ_SIZE, ANCILLARY_SIZE)
+            data, ancillary, _, _ = self._sock.recvmsg(READ_SIZE, ANCILLARY_SIZE)
         except (BlockingIOError, InterruptedError):
             self._empty_at = before
             self._drained = True
@@ -94,26 +93,25 @@ class Connection:
 
         clock = self._hub_clock
         clock.reads += 1
-        earliest = self._empty_at
-        if self._drained and clock.empty_at > earliest:
-            earliest = clock.empty_at
         t = clock.stamps.arrival(ancillary, self.t, now)
+        self.stamped = t is not None
+        earliest = clock.empty_at
+        if earliest < self._empty_at or not self._drained:
+            earliest = self._empty_at
         if t is None:
             t = now
-            self.stamped = False
-        else:
-            self.stamped = True
-            if earliest > t + _CONTRADICTION_S:
-                earliest = self.t
-        if now - t > self.lag_s:
-            self.lag_s = now - t
+        elif earliest > t:
+            earliest = self.t if earliest > t + _CONTRADICTION_S else t
         self.t = t
-        self.earliest = earliest if earliest < t else t  # noqa: FURB136 - min() costs three times as much
-        if len(data) < READ_SIZE:
-            self._empty_at = before
-            self._drained = True
-        else:
+        self.earliest = earliest
+        lag_s = now - t
+        if lag_s > self.lag_s:
+            self.lag_s = lag_s
+        if len(data) == READ_SIZE:
             self._drained = False  # more may be waiting, so neither this read nor a poll proves anything
+        else:
+            self._drained = True
+            self._empty_at = before
         if self._tls is not None:
             return self._decrypt(data)
         return data
