@@ -18,6 +18,7 @@ from harness.transport.exchange import Exchange
 from harness.transport.options import TransportError, TransportOptions
 from harness.transport.request import Origin, serialize
 from harness.transport.sink import StreamSink
+from harness.transport.waking import Waker
 from harness.transport.watchdog import Watchdog
 
 # A hub this late for a limit was itself busy, and has not seen what the network did meanwhile: the limit is
@@ -171,7 +172,7 @@ class Attempt(Interruptible):
             if reusable:
                 self._keeper.keep(origin, connection)
             # Not at once: the greenlet would run between two reads, and make the second one late.
-            self.hub.loop.run_callback(waiter.switch, None)
+            Waker.of(self.hub).wake(waiter)
 
         exchange = Exchange(connection, self.session, self.watchdog, method, on_end, decode=self._decode)
         self._exchange = exchange
