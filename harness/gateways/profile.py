@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from typing import Literal
 from urllib.parse import urlsplit, urlunsplit
 
@@ -114,11 +115,7 @@ class Endpoint:
     @property
     def prefix(self) -> str:
         """The part of the path before the protocol's own tail: ``/v1``, ``/api/v1``."""
-        path = self.path.partition("?")[0]
-        for tail in ENDPOINT_TAILS.values():
-            if path.endswith(tail):
-                return path[: -len(tail)]
-        return path.rpartition("/")[0]
+        return _prefix(self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,20 +183,35 @@ class Profile:
         if endpoint is None:
             has = ", ".join(self.endpoints)
             raise ValueError(f"gateway {self.name} has no endpoint for {protocol} (it has: {has})")
-        parts = urlsplit(base)
-        base_path = parts.path.rstrip("/")
-        path, _, query = endpoint.path.partition("?")
-        own_tail = path[len(endpoint.prefix) :]
-        if base_path.endswith(own_tail):
-            return base
-        for other, tail in ENDPOINT_TAILS.items():
-            if other != protocol and base_path.endswith(tail):
-                raise ValueError(
-                    f"{base} is the endpoint of {other}, not of {protocol}: give the base URL instead"
-                )
-        joined = _join(base_path, endpoint.prefix) + own_tail
-        query = "&".join(q for q in (parts.query, query) if q)
-        return urlunsplit((parts.scheme, parts.netloc, joined, query, ""))
+        return _url_under(base, protocol, endpoint.path)
+
+
+@lru_cache(maxsize=64)
+def _url_under(base: str, protocol: str, endpoint_path: str) -> str:
+    """Return the URL of an endpoint under *base*; a run asks for the same few for ever."""
+    parts = urlsplit(base)
+    base_path = parts.path.rstrip("/")
+    path, _, query = endpoint_path.partition("?")
+    prefix = _prefix(path)
+    own_tail = path[len(prefix) :]
+    if base_path.endswith(own_tail):
+        return base
+    for other, tail in ENDPOINT_TAILS.items():
+        if other != protocol and base_path.endswith(tail):
+            raise ValueError(
+                f"{base} is the endpoint of {other}, not of {protocol}: give the base URL instead"
+            )
+    joined = _join(base_path, prefix) + own_tail
+    query = "&".join(q for q in (parts.query, query) if q)
+    return urlunsplit((parts.scheme, parts.netloc, joined, query, ""))
+
+
+def _prefix(endpoint_path: str) -> str:
+    path = endpoint_path.partition("?")[0]
+    for tail in ENDPOINT_TAILS.values():
+        if path.endswith(tail):
+            return path[: -len(tail)]
+    return path.rpartition("/")[0]
 
 
 def _join(base_path: str, prefix: str) -> str:

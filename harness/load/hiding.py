@@ -7,6 +7,7 @@ gateways say. What a request's secret headers hold is taken out before anything 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 from msgspec import structs
 
@@ -24,8 +25,14 @@ _SHORTEST = 6
 
 def secrets_in(call: Call) -> tuple[str, ...]:
     """Return what *call* sends and nobody should read, longest first."""
+    return _secrets_in(call.headers)
+
+
+@lru_cache(maxsize=256)
+def _secrets_in(headers: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """Find them once for all requests of a key."""
     found = set()
-    for name, value in call.headers:
+    for name, value in headers:
         if name.lower() in _SECRET_NAMES or len(value) >= _SECRET_LENGTH:
             found |= {value, value.removeprefix("Bearer ")}
     public = {"application/json", "text/event-stream"}

@@ -8,7 +8,7 @@ stream from it for ever.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, get_args
 
 from msgspec import structs
 
@@ -67,6 +67,8 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("close", frozenset({"after_terminal"}), "settled"),
 )
 
+_RULES_OF: Final = {phase: tuple(rule for rule in RULES if phase in rule.phases) for phase in get_args(Phase)}
+
 
 @dataclass(frozen=True, slots=True)
 class Due:
@@ -81,8 +83,8 @@ class Due:
 def running(clocks: Clocks, limits: Limits, *, only_total: bool = False) -> list[Due]:
     """Return the limits that run now, earliest first; `only_total` (a watched stall) leaves most out."""
     due = []
-    for rule in RULES:
-        if clocks.phase not in rule.phases or (rule.needs_pending and not clocks.pending):
+    for rule in _RULES_OF[clocks.phase]:
+        if rule.needs_pending and not clocks.pending:
             continue
         if only_total and rule.limit not in ("total", "close"):
             continue
