@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import platform
 import subprocess
 import tempfile
 import threading
@@ -24,6 +25,7 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
+import bench_event
 from lab import BIN, PYTHON, STREAM_S, client, quantile, raise_limits, server, users_for
 
 HERE = Path(__file__).parent
@@ -184,6 +186,9 @@ def main() -> None:
     parser.add_argument("--rates", default="5000,20000,56000")
     args = parser.parse_args()
     raise_limits()
+    alone_us = bench_event.cost("chat", *bench_event.streams()["chat"])
+    print(f"Python {platform.python_version()}, Linux {platform.release()};", end=" ")
+    print(f"a session alone takes {alone_us:.2f} µs for an event")
     print(HEADER, flush=True)
     only = args.only.split(",")
     start_s = 0.0 if args.in_step else STREAM_S
@@ -199,9 +204,9 @@ def main() -> None:
                 if name == "harness"
                 else peer(name, f"peer_{name}.py", rate, args.seconds, start_s)
             )
-            cost = row.cpu_s / max(row.events, 1)
-            best.setdefault(rate, cost)
-            row.note += f" {cost / best[rate]:.1f}x" if name != "harness" else ""
+            per_event_s = row.cpu_s / max(row.events, 1)
+            best.setdefault(rate, per_event_s)
+            row.note += f" {per_event_s / best[rate]:.1f}x" if name != "harness" else ""
             print(row.line(), flush=True)
     if "https" in only:
         for row in https(args.seconds):
