@@ -112,6 +112,11 @@ class LeavingSession:
         return self._session.urgency + self._urgency
 
     @property
+    def waiting(self) -> bool:
+        """Whether the first output is still to come."""
+        return self._session.waiting
+
+    @property
     def ended(self) -> bool:
         """Whether `end` has been called."""
         return self._session.ended

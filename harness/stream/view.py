@@ -25,6 +25,11 @@ class OpenStream(Clocks):
         return self.ended_at is not None
 
     @property
+    def waiting(self) -> bool:
+        """Whether the first output is still to come."""
+        return self.phase not in ("mid_stream", "after_terminal")
+
+    @property
     def slow_after_s(self) -> float | None:
         """The gap after which the stream counts as slow; None means never."""
         return self.limits.progress.warn_s

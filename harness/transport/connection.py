@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 READ_SIZE = 65536
 _READ, _WRITE = 1, 2
+# Of the sockets that one poll finds readable, those of a higher priority are read first.
+_ORDINARY, _FIRST = 0, 1
 # A stamp this much older than the bound shows that the bound is wrong (see hubclock).
 _CONTRADICTION_S = 5e-3
 
@@ -61,12 +63,26 @@ class Connection:
         self._drained = True
 
     def open_for(self, on_readable: Callable[[], None]) -> None:
-        """Call *on_readable* (from the hub) whenever there is something to receive."""
+        """Call *on_readable* (from the hub) whenever there is something to receive.
+
+        Before other connections, until `calm`: the moments of an answer's beginning are worth most, and of
+        bytes that wait too long the kernel keeps only the last one's.
+        """
         assert self._reader is not None
         self.t = self._empty_at = monotonic()
         self._drained = True
         self.lag_s = -1.0
+        self._reader.priority = _FIRST  # type: ignore[attr-defined] # gevent's stubs leave it out
         self._reader.start(on_readable)
+
+    def calm(self) -> None:
+        """Be read in turn with the others from now on."""
+        reader = self._reader
+        if reader is not None:
+            on_readable = reader.callback  # type: ignore[attr-defined]
+            reader.stop()
+            reader.priority = _ORDINARY  # type: ignore[attr-defined]
+            reader.start(on_readable)
 
     def rest(self) -> None:
         """Stop calling back; the connection stays open."""

@@ -26,7 +26,7 @@ class Exchange:
     """
 
     __slots__ = (
-        "_decode_body", "_decoder", "_on_end", "_session", "_streaming", "_urgency", "_watchdog",
+        "_calm", "_decode_body", "_decoder", "_on_end", "_session", "_streaming", "_urgency", "_watchdog",
         "connection", "done", "ending", "failure", "response",
     )  # fmt: skip
 
@@ -49,6 +49,7 @@ class Exchange:
         self._watchdog = watchdog
         self._on_end = on_end
         self._streaming = False  # the headers have been pushed
+        self._calm = False  # the first output has come
         self._decode_body = decode
         self._decoder: Decoder | None = None
 
@@ -130,6 +131,9 @@ class Exchange:
         elif session.urgency != self._urgency:
             self._urgency = session.urgency
             self._watchdog.look()
+            if not self._calm and not session.waiting:
+                self._calm = True
+                connection.calm()
 
     def _push_headers(self, t: float) -> None:
         headers = self.response.headers()

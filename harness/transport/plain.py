@@ -19,6 +19,7 @@ class _Answer:
     """A session that only collects, for the greenlet that iterates; its limits are httpx's timeouts."""
 
     clock: Literal["kernel", "user"] = "user"
+    waiting = False
 
     def __init__(self, timeouts: Mapping[str, float | None]) -> None:
         self.pieces: deque[bytes] = deque()

@@ -22,6 +22,10 @@ class StreamSink(Protocol):
         """A counter that grows whenever `deadline()` may have become earlier."""
 
     @property
+    def waiting(self) -> bool:
+        """Whether its first output is still to come; when that changes, `urgency` grows."""
+
+    @property
     def ended(self) -> bool:
         """Whether `end` has been called."""
 

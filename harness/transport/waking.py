@@ -16,6 +16,8 @@ from gevent.hub import Hub, Waiter
 
 # How long greenlets may run between two polls, checked after each.
 TURN_S = 1e-3
+# After the reads of the same poll.
+_LAST = -1
 
 
 class Waker:
@@ -25,7 +27,7 @@ class Waker:
 
     def __init__(self, hub: Hub) -> None:
         self._waiting: deque[Waiter[None]] = deque()
-        self._timer = hub.loop.timer(0.0)
+        self._timer = hub.loop.timer(0.0, priority=_LAST)
         self._armed = False
 
     @staticmethod

@@ -26,6 +26,7 @@ class Recorder:
         self.on_feed, self.on_connected = on_feed, on_connected
         self.clock = "user"
         self.urgency = 0
+        self.waiting = False
         self.limit_s = limit_s
         self.due = None if limit_s is None else monotonic() + limit_s
         self.expired = []
