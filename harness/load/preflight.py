@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import gevent
 
+from harness.gateways.durations import format_duration
 from harness.load.exchange import new_request_id, open_session, perform, prepare
 from harness.load.hiding import hide, hide_in_error, secrets_in
 from harness.load.prompts import Prompt
@@ -17,13 +19,17 @@ from harness.transport import HarnessTransport
 
 # The preflight asks whether anything answers at all; how fast is the run's question.
 PATIENCE_S = 30.0
+# Who waits longer without a word thinks that the program hangs.
+QUIET_S = 3.0
 
 # 408, 409 and 429 say "not now", not "not so": the run may find out more.
 _NOT_NOW = frozenset({408, 409, 429})
 
 
-def preflight(settings: Settings) -> Settings:
+def preflight(settings: Settings, tell: Callable[[str], object]) -> Settings:
     """Try every protocol once. Returns the settings, now knowing whether the gateway is a simulated one.
+
+    *tell* takes lines for the user: that it waits, and what was wrong but does not stop the run.
 
     Raises `UsageError` if the run would only fail: no connection, no answer, no stream, or a status
     that says the request is wrong.
@@ -32,13 +38,13 @@ def preflight(settings: Settings) -> Settings:
         settings, profile=settings.profile.with_limit("total", PATIENCE_S), on_stall="close", max_tokens=16
     )
     for protocol in settings.protocols:
-        session = _try(patient, protocol)
+        session = _try(patient, protocol, tell)
         if SIMULATOR_HEADER in session.response_headers:
             settings = replace(settings, simulated=True)
     return settings
 
 
-def _try(settings: Settings, protocol: str) -> Session:
+def _try(settings: Settings, protocol: str, tell: Callable[[str], object]) -> Session:
     transport = HarnessTransport(settings.transport)
     key = settings.keys[0] if settings.keys else None
     call = prepare(
@@ -50,16 +56,21 @@ def _try(settings: Settings, protocol: str) -> Session:
 
     # It leaves at the first event: nobody needs the answer, and tokens cost money.
     session = open_session(settings, call, on_event=leave)
+    name = f"preflight {protocol} ({call.model})"
+    patience = format_duration(PATIENCE_S)
+    waiting = gevent.spawn_later(QUIET_S, tell, f"{name}: no answer yet, waiting up to {patience}")
     try:
         perform(transport, call, 1, session)
     finally:
+        waiting.kill(block=False)
         transport.close()
     secrets = secrets_in(call)
     hide_in_error(session, secrets)
     complaint = _complaint(settings, session)
     if complaint:
-        complaint = hide(complaint, secrets)
-        raise UsageError(f"preflight {protocol} ({call.model}): {complaint}; --no-preflight skips this check")
+        raise UsageError(f"{name}: {hide(complaint, secrets)}; --no-preflight skips this check")
+    if doubt := _doubt(session):
+        tell(f"{name}: {hide(doubt, secrets)}; the load starts all the same")
     return session
 
 
@@ -82,6 +93,20 @@ def _complaint(settings: Settings, session: Session) -> str | None:
         case "http_error":
             return _status_complaint(session, words, gateway)
     return None
+
+
+def _doubt(session: Session) -> str | None:
+    """Return what went wrong without proving that the run would fail; None if all is well."""
+    words = escape(session.error.message, MESSAGE_CHARS) if session.error is not None else ""
+    match session.outcome:
+        case "abandoned" | "completed":
+            return None
+        case "stalled":
+            return f"no answer within {format_duration(PATIENCE_S)}"
+        case "http_error":
+            return f"HTTP {session.status}{f' ({words})' if words else ''}"
+        case outcome:
+            return f"{outcome}{f' ({words})' if words else ''}"
 
 
 def _status_complaint(session: Session, words: str, gateway: str) -> str | None:

@@ -7,12 +7,13 @@ from locust.runners import WorkerRunner
 
 import os
 import socket
-import sys
 import time
 from collections.abc import Callable
 
 import gevent
 import psutil
+
+from harness.swarm.saying import say
 
 _LOOK_S = 1.0
 
@@ -34,7 +35,7 @@ def end_children() -> None:
     while (left := [child for child in children if _lives(child)]) and time.monotonic() < deadline:
         gevent.sleep(0.05)
     for child in left:
-        print(f"harness: process {child.pid} did not end in time and is killed", file=sys.stderr, flush=True)
+        say(f"process {child.pid} did not end in time and is killed")
         child.kill()
 
 
@@ -64,7 +65,7 @@ class Orphanage:
         while self.has_master():
             gevent.sleep(_LOOK_S)
         name = f"worker-{self._runner.worker_index}"
-        print(f"harness: {name}: the master is gone, so this worker ends", file=sys.stderr, flush=True)
+        say(f"{name}: the master is gone, so this worker ends")
         self._environment.stop_timeout = 0.0
         gevent.spawn(self._runner.quit)
         gevent.sleep(_ORPHAN_S)

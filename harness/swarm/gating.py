@@ -29,6 +29,7 @@ from harness.judge.verdict import EXIT_GATES_WRONG, EXIT_INVALID, Verdict
 from harness.load.settings import UsageError
 from harness.observe.results import ResultsError
 from harness.stream import Attempt
+from harness.swarm.saying import say
 
 if TYPE_CHECKING:
     from harness.swarm.node import Node
@@ -113,7 +114,7 @@ class Gating:
                 for line in tell_github(self.verdict):
                     print(line, file=file)
             except ResultsError as error:
-                _say(str(error))
+                say(str(error))
 
     def exit_code(self) -> int:
         """Return the exit code that the verdict asks for, in a rerun in the light of the first run."""
@@ -134,7 +135,7 @@ class Gating:
             return
         if not (options.retry_invalid and verdict.invalid) and not (options.confirm and verdict.regressed):
             return
-        _say("running once more: " + ("the run is invalid" if verdict.invalid else "is it a regression?"))
+        say("running once more: " + ("the run is invalid" if verdict.invalid else "is it a regression?"))
         sys.stdout.flush()
         # In place of this process, so that the rerun finds every port free.
         command = [sys.executable, "-m", "harness", "run", *sys.argv[1:]]
@@ -151,7 +152,7 @@ class Gating:
                 stopped=stopped,
             )
         except (BaselineError, ResultsError) as error:
-            _say(str(error))
+            say(str(error))
             return None
 
     def _write(self, folder: Path, verdict: Verdict) -> None:
@@ -159,7 +160,7 @@ class Gating:
         try:
             self._files = write_outputs(folder, verdict)
         except ResultsError as error:
-            _say(str(error))
+            say(str(error))
 
     def _look(self) -> None:
         """Ask every two seconds whether the run is hopeless."""
@@ -183,7 +184,3 @@ class Gating:
             for labels, session in self._node.aggregate.open_sessions()
             if session.last_progress is None
         ]
-
-
-def _say(words: str) -> None:
-    print(f"harness: {words}", file=sys.stderr, flush=True)

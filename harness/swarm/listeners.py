@@ -22,6 +22,7 @@ from harness.swarm.exposed import exposures
 from harness.swarm.master_node import MasterNode
 from harness.swarm.node import USAGE_EXIT, Node
 from harness.swarm.options import add_options
+from harness.swarm.saying import say
 from harness.swarm.search_report import show_search
 from harness.swarm.stopping import Stopping, take_interrupts
 from harness.swarm.tab import Tab
@@ -143,7 +144,7 @@ def _say_who_can_listen(node: Node, *, has_page: bool) -> None:
         return  # neither page nor exporter
     is_master = isinstance(runner, MasterRunner)
     for line in exposures(node.options, has_page=has_page, is_master=is_master):
-        print(f"harness: {line}", file=sys.stderr, flush=True)
+        say(line)
 
 
 def _end_single(node: Node) -> None:
@@ -167,6 +168,6 @@ def _give_up(node: Node, error: UsageError) -> NoReturn:
     if node.options.debug:
         traceback.print_exc()
     if not isinstance(node.environment.runner, WorkerRunner):  # or --processes would say it once per process
-        print(f"harness: {error}", file=sys.stderr, flush=True)
+        say(str(error))
     node.close()
     sys.exit(getattr(error, "exit_code", USAGE_EXIT))

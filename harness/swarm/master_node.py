@@ -5,7 +5,6 @@ from __future__ import annotations
 from locust.env import Environment
 from locust.runners import STATE_CLEANUP, STATE_RUNNING, STATE_SPAWNING, MasterRunner
 
-import sys
 import time
 from dataclasses import replace
 from typing import Any
@@ -21,6 +20,7 @@ from harness.swarm.ending import Losses
 from harness.swarm.node import Node
 from harness.swarm.orders import Orders
 from harness.swarm.reporting import SIMULATED
+from harness.swarm.saying import say
 from harness.swarm.target import SIM
 from harness.swarm.workers import Line, MasterSide
 from harness.transport.hubclock import HubClock
@@ -136,7 +136,7 @@ class MasterNode(Node):
         """Each second: notice who is lost, and end a process that has nobody left."""
         if self.is_on:
             for name in self.workers.watch():
-                _say(f"{name} is lost: no sign of life for 3 s; what it had open has no outcome")
+                say(f"{name} is lost: no sign of life for 3 s; what it had open has no outcome")
         elif self.run is not None and self.options.headless and not self.workers.ready and not self._is_busy:
             # Locust stops the run when its last worker is missed, and then waits for ever.
             gevent.spawn(self._runner.quit)
@@ -144,7 +144,3 @@ class MasterNode(Node):
     @property
     def _is_busy(self) -> bool:
         return self._runner.state in (STATE_SPAWNING, STATE_RUNNING, STATE_CLEANUP)
-
-
-def _say(words: str) -> None:
-    print(f"harness: {words}", file=sys.stderr, flush=True)

@@ -31,6 +31,7 @@ from harness.swarm.gating import Gating, gates_of, tolerance_of
 from harness.swarm.housekeeping import Housekeeper
 from harness.swarm.keeping import Keeper, check_results
 from harness.swarm.loading import rate_of, users_for
+from harness.swarm.saying import say
 from harness.swarm.searching import CapacityShape, Watched
 from harness.swarm.shaping import install_shape
 from harness.swarm.simulator import Simulator
@@ -103,7 +104,7 @@ class Node:
         self._settings(host)  # before a simulator is started for what is wrong anyway
         settings = self._settings(host, self._simulate() if host == SIM else None)
         if not self.options.no_preflight:
-            settings = preflight(settings)
+            settings = preflight(settings, say)
         install_shape(self.environment, self.options, settings, Watched(self.open_streams, self._health))
         self._checked = settings, self._asked()
         self._choose_users(settings)  # Locust's master asks for the classes before it says that a test starts
@@ -142,7 +143,7 @@ class Node:
         except (UsageError, ResultsError) as error:
             self._refuse(str(error))
         if cost := projected_cost(settings, self.options):
-            print(f"harness: {cost}", file=sys.stderr, flush=True)
+            say(cost)
         self.summary = None
         self.run = Run(self.keeper.run, settings, self.aggregate, self.keeper, self._turned_out_simulated)
         self.run.on_over = self.end_early
@@ -270,7 +271,7 @@ class Node:
 
     def _refuse(self, message: str, *, stop: bool = True) -> NoReturn:
         """Nothing may run: say why, and end the greenlet in which Locust is about to spawn users."""
-        print(f"harness: {message}", file=sys.stderr, flush=True)
+        say(message)
         runner = self.environment.runner
         if runner is None:
             sys.exit(USAGE_EXIT)
@@ -291,12 +292,12 @@ class Node:
         try:
             keeper.folder.write_json(CAPACITY, search.to_plain())
         except ResultsError as error:
-            print(f"harness: {error}", file=sys.stderr, flush=True)
+            say(str(error))
         self.environment.process_exit_code = search.exit_code
 
     def end_early(self, why: str) -> None:
         """Nothing more is to be asked: end the run as its run time would have."""
-        print(f"harness: {why}; the run ends", file=sys.stderr, flush=True)
+        say(f"{why}; the run ends")
         runner = self.environment.runner
         if runner is not None:
             gevent.spawn(runner.quit if self.options.headless else runner.stop)
@@ -328,10 +329,8 @@ class Node:
         while not self.hurried and not exporter.scraped_after(ended) and time.monotonic() < deadline:
             if not told:
                 told = True
-                print(
-                    f"harness: metrics stay up for a last scrape, at most {self.options.metrics_linger}; "
-                    "Ctrl-C ends this (--metrics-linger 0s: never)",
-                    file=sys.stderr,
-                    flush=True,
+                say(
+                    f"metrics stay up for a last scrape, at most {self.options.metrics_linger}; "
+                    "Ctrl-C ends this (--metrics-linger 0s: never)"
                 )
             gevent.sleep(0.05)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from locust.runners import STATE_CLEANUP, STATE_RUNNING, STATE_SPAWNING
 
 import signal
-import sys
 from typing import NoReturn
 
 import gevent
 
 from harness.swarm.node import Node
+from harness.swarm.saying import say
 
 # How long users that were killed may take to leave before the process ends without them.
 _LEAVE_S = 5.0
@@ -36,7 +36,7 @@ class Stopping:
         self._announced = node.run.name
         limit_s = node.environment.stop_timeout
         if limit_s:
-            _say(f"draining {_streams(open_streams)}, up to {limit_s:g} s; Ctrl-C or Stop again cuts them")
+            say(f"draining {_streams(open_streams)}, up to {limit_s:g} s; Ctrl-C or Stop again cuts them")
 
     def cut(self) -> None:
         """End every open stream now; whoever is draining goes on at once."""
@@ -45,7 +45,7 @@ class Stopping:
         node.cut_elsewhere()
         if runner is not None:
             if node.is_on and (open_streams := node.open_streams()):
-                _say(f"cutting {_streams(open_streams)}")
+                say(f"cutting {_streams(open_streams)}")
             # Until they are gone: their records are made on the way out, and Locust would not wait for them.
             try:
                 runner.user_greenlets.kill(block=True, timeout=_LEAVE_S)
@@ -100,7 +100,3 @@ def _wait_for_the_end() -> NoReturn:
 
 def _streams(number: int) -> str:
     return f"{number} open stream{'' if number == 1 else 's'}"
-
-
-def _say(words: str) -> None:
-    print(f"harness: {words}", file=sys.stderr, flush=True)

@@ -14,6 +14,7 @@ from harness.swarm.configure import settings_of
 from harness.swarm.node import USAGE_EXIT, Node
 from harness.swarm.orders import Orders
 from harness.swarm.reporting import OVER, SIMULATED, WorkerSide
+from harness.swarm.saying import say
 from harness.transport.hubclock import HubClock
 
 # The users of each worker count from a number of their own: with the seed it decides what they ask.
@@ -58,7 +59,7 @@ class WorkerNode(Node):
         try:
             settings = self.check()
         except UsageError as error:  # a file or a variable that this machine does not have
-            print(f"harness: {self.aggregate.worker}: {error}", file=sys.stderr, flush=True)
+            say(f"{self.aggregate.worker}: {error}")
             sys.exit(USAGE_EXIT)
         self.run = Run(
             orders.run,

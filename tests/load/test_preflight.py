@@ -2,8 +2,11 @@ import socket
 
 import pytest
 
+from harness.load import preflight as module
 from harness.load.preflight import preflight
 from harness.load.settings import UsageError
+
+quiet = list[str]().append
 
 # What the gateway does with the request, and what the one line says.
 REFUSED = [
@@ -21,7 +24,7 @@ REFUSED = [
 @pytest.mark.parametrize(("how", "words"), REFUSED)
 def test_what_would_only_fail_is_one_line(how, words, gateway, settings):
     with pytest.raises(UsageError) as caught:
-        preflight(settings("--model", "m", host=gateway.url(how)))
+        preflight(settings("--model", "m", host=gateway.url(how)), quiet)
 
     assert str(caught.value).startswith("preflight chat (m): ")
     assert words in str(caught.value)
@@ -29,13 +32,33 @@ def test_what_would_only_fail_is_one_line(how, words, gateway, settings):
 
 
 @pytest.mark.parametrize("status", ["408", "409", "429", "500", "503"])
-def test_what_may_pass_does_not_stop_the_run(status, gateway, settings):
-    preflight(settings("--model", "m", host=gateway.url(status)))
+def test_what_may_pass_is_said_and_does_not_stop_the_run(status, gateway, settings):
+    said: list[str] = []
+    preflight(settings("--model", "m", host=gateway.url(status)), said.append)
+
+    assert [f"preflight chat (m): HTTP {status} (no luck); the load starts all the same"] == said
+
+
+def test_a_gateway_that_accepts_and_never_answers_is_not_waited_for_in_silence(settings, monkeypatch):
+    monkeypatch.setattr(module, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(module, "QUIET_S", 0.1)
+    said: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        preflight(settings("--model", "m", host=f"http://127.0.0.1:{mute.getsockname()[1]}"), said.append)
+
+    assert [
+        "preflight chat (m): no answer yet, waiting up to 300 ms",
+        "preflight chat (m): no answer within 300 ms; the load starts all the same",
+    ] == said
+
+
+def test_where_all_is_well_nothing_is_said(gateway, settings):
+    preflight(settings("--model", "m", host=gateway.url("ok")), pytest.fail)
 
 
 def test_nobody_listens(free_port, settings):
     with pytest.raises(UsageError, match="connection refused: check --host"):
-        preflight(settings("--model", "m", host=f"http://127.0.0.1:{free_port}"))
+        preflight(settings("--model", "m", host=f"http://127.0.0.1:{free_port}"), quiet)
 
 
 def test_nobody_accepts(settings):
@@ -47,8 +70,9 @@ def test_nobody_accepts(settings):
             one.setblocking(False)
             one.connect_ex(("127.0.0.1", port))
 
+        chosen = settings("--model", "m", "--limit", "connect=300ms", host=f"http://127.0.0.1:{port}")
         with pytest.raises(UsageError, match="no connection"):
-            preflight(settings("--model", "m", "--limit", "connect=300ms", host=f"http://127.0.0.1:{port}"))
+            preflight(chosen, quiet)
         for one in waiting:
             one.close()
 
@@ -57,7 +81,7 @@ def test_it_asks_each_protocol_once_under_a_name_of_its_own_and_leaves_at_the_fi
     chosen = settings(
         "--model", "chat=a,messages=b", "--protocols", "chat,messages", host=gateway.url("slow1")
     )
-    preflight(chosen)
+    preflight(chosen, quiet)
 
     first, second = gateway.asked("preflight-")
     assert ("/slow1/v1/chat/completions", "a") == (first["path"], first["body"]["model"])
@@ -66,5 +90,5 @@ def test_it_asks_each_protocol_once_under_a_name_of_its_own_and_leaves_at_the_fi
 
 
 def test_a_simulator_behind_a_url_is_known_before_the_run(gateway, settings):
-    assert "sim:generic" == preflight(settings("--model", "m", host=gateway.url("sim"))).gateway
-    assert "generic" == preflight(settings("--model", "m", host=gateway.url("ok"))).gateway
+    assert "sim:generic" == preflight(settings("--model", "m", host=gateway.url("sim")), quiet).gateway
+    assert "generic" == preflight(settings("--model", "m", host=gateway.url("ok")), quiet).gateway
