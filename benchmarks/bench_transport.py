@@ -103,11 +103,20 @@ def harness(rate: int, seconds: float, start_s: float, *, tls: tuple[str, ...] =
                 arrived = record["sent_at"] + record["first_content_s"]
                 errors.append((arrived - truth["sent_at"] - truth["first_content_s"]) * 1e3)
         summary = json.loads((Path(results) / "latest" / "summary.json").read_text())
-        valid = summary["validity"]["valid"]
+        reasons = "; ".join(summary["validity"]["reasons"])
         span = summary["duration_s"]
     name = "harness (HTTPS)" if tls else "harness"
     return Row(
-        name, rate, users, span, events, cost.cpu_s, cost.wall_s, cost.peak_mb, errors, f"valid={valid}"
+        name,
+        rate,
+        users,
+        span,
+        events,
+        cost.cpu_s,
+        cost.wall_s,
+        cost.peak_mb,
+        errors,
+        f"invalid: {reasons}" if reasons else "valid",
     )
 
 
