@@ -68,7 +68,8 @@ def _try(settings: Settings, protocol: str, tell: Callable[[str], object]) -> Se
     hide_in_error(session, secrets)
     complaint = _complaint(settings, session)
     if complaint:
-        raise UsageError(f"{name}: {hide(complaint, secrets)}; --no-preflight skips this check")
+        complaint = hide(complaint, secrets)
+        raise UsageError(f"preflight {protocol} ({call.model}): {complaint}; --no-preflight skips this check")
     if doubt := _doubt(session):
         tell(f"{name}: {hide(doubt, secrets)}; the load starts all the same")
     return session
@@ -102,7 +103,8 @@ def _doubt(session: Session) -> str | None:
         case "abandoned" | "completed":
             return None
         case "stalled":
-            return f"no answer within {format_duration(PATIENCE_S)}"
+            stall = session.stalls.hard
+            return f"no answer within {format_duration(PATIENCE_S if stall is None else stall.limit_s)}"
         case "http_error":
             return f"HTTP {session.status}{f' ({words})' if words else ''}"
         case outcome:
