@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from harness.observe import families as f
 from harness.observe.labels import NONE, Labels, Vocabulary
 from harness.observe.live import OpenStream
@@ -55,10 +53,10 @@ def count_attempt(
     for stall in (record.stall, *record.soft_stalls):
         if stall is not None:
             _count_stall(totals, labels, stall)
-    kept = Counter(stall.class_ for stall in record.soft_stalls)
     for class_, n in session.soft_stall_counts.items():
-        if n > kept[class_]:  # the record's list is full; their durations are in no histogram
-            totals.count(f.STALLS, (*labels, class_, "false"), n - kept[class_])
+        kept = sum(stall.class_ == class_ for stall in record.soft_stalls)
+        if n > kept:  # the record's list is full; their durations are in no histogram
+            totals.count(f.STALLS, (*labels, class_, "false"), n - kept)
     if record.error is not None and record.error.layer == "stream":
         phase = "before_first_token" if record.first_token_s is None else "mid_stream"
         totals.count(

@@ -128,8 +128,10 @@ def tokens_of(session: Session) -> Tokens:
 
 def escape(text: str, chars: int) -> str:
     """Return *text* with control characters as escapes, cut to *chars* characters."""
-    safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text[:chars])
-    return safe[:chars]
+    text = text[:chars]
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)[:chars]
 
 
 def rounded(seconds: float | None) -> float | None:

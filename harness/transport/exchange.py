@@ -105,20 +105,17 @@ class Exchange:
         t = connection.t
         if not connection.stamped:
             session.clock = "user"
-        body = response.chunk(data) if self._decoder is None else None
-        if body is not None:  # nearly every read
-            session.feed(body, t, connection.earliest)
-            if session.urgency == self._urgency and not connection.at_end:
-                return
-        else:
-            response.feed(data)
-            if not self._streaming and response.ready:
-                self._streaming = True
-                self._push_headers(t)
-            body = response.take_body()
-            if body and self._decoder is not None and not self.done:
+        response.feed(data)
+        if not self._streaming and response.ready:
+            self._streaming = True
+            self._push_headers(t)
+        pieces = response.pieces
+        if pieces and not self.done:
+            body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+            pieces.clear()
+            if self._decoder is not None:
                 body = self._decode(body, t)
-            if body and not self.done:
+            if body:
                 session.feed(body, t, connection.earliest)
         if self.done:
             return

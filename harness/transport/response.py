@@ -2,65 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import httptools
 
 # Headers (interim answers and trailers included) beyond this are taken as an attack or a broken server.
 # Node refuses 16 KiB, nginx 8 KiB per line, Apache 8 KiB per field; gateways add many, so four times Node's.
 MAX_HEAD_BYTES = 65536
 
-# Body sizes that a token's chunk may have. By the length of a whole chunk: what it then begins with.
-_CHUNK_BYTES: Final = range(1, 2048)
-_HEADS: Final[dict[int, bytes]] = {
-    len(head) + size + 2: head for size in _CHUNK_BYTES for head in (b"%x\r\n" % size,)
-}
-
 
 class Response:
-    """Parses one answer. Call `feed` with what was read, then look at the fields and take the body.
+    """Parses one answer. Call `feed` with what was read, then look at the fields.
 
-    `ready`: the final status and headers are known. `complete`: the answer ended as its framing says.
-    `error`: it is not HTTP.
+    `ready`: the final status and headers are known. `pieces`: body bytes of the last `feed`; the
+    caller clears it. `complete`: the answer ended as its framing says. `error`: it is not HTTP.
     """
 
     __slots__ = (
-        "_at_chunk", "_bodiless", "_head_bytes", "_headers", "_interim", "_parser", "_pieces", "complete",
-        "error", "keep_alive", "on_body", "raw_headers", "ready", "status", "stray", "until_close",
+        "_bodiless", "_head_bytes", "_headers", "_interim", "_parser", "complete",
+        "error", "keep_alive", "on_body", "pieces", "raw_headers", "ready", "status", "stray", "until_close",
     )  # fmt: skip
 
     def __init__(self, method: str) -> None:
         self.status = 0
         self.raw_headers: list[tuple[bytes, bytes]] = []
         self._headers: dict[str, str] = {}
-        self._pieces: list[bytes] = []
+        self.pieces: list[bytes] = []
         self.ready = False
         self.complete = False
         self.keep_alive = False
         self.stray = False  # bytes came after the end
         self.until_close = False  # the body ends where the connection does
         self.error = ""
-        self.on_body = self._pieces.append  # called by the parser; no Python frame for a body piece
-        self._at_chunk = False  # a chunk may begin with the next byte
+        self.on_body = self.pieces.append  # called by the parser; no Python frame for a body piece
         self._bodiless = method == "HEAD"
         self._head_bytes = 0
         self._interim = False
         self._parser = httptools.HttpResponseParser(self)
 
-    def chunk(self, data: bytes) -> bytes | None:
-        """Return the body that *data* carries if it is one whole chunk, written as nearly everyone writes it.
-
-        Nearly every read is. If so, it has been taken; if not, call `feed`. The parser, which says the
-        same in more time, stands before a chunk and does not notice.
-        """
-        head = _HEADS.get(len(data))
-        if self._at_chunk and head is not None and data[: len(head)] == head and data[-2:] == b"\r\n":
-            return data[len(head) : -2]
-        return None
-
     def feed(self, data: bytes) -> None:
         """Parse *data*. Never raises for what a server sent."""
-        self._at_chunk = False
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserCallbackError as error:
@@ -69,21 +48,10 @@ class Response:
             self._fail("the server switched protocols, unasked")
         except httptools.HttpParserError as error:
             self._fail(_explain(data, str(error)) if not self.ready else f"broken HTTP body: {error}")
-        if self._at_chunk and data[-2:] != b"\r\n":
-            self._at_chunk = False  # the beginning of another one followed
         if not self.ready:
             # An unfinished header is not reported by the parser, but it takes memory all the same.
             self._head_bytes += len(data)
             self._check_head()
-
-    def take_body(self) -> bytes:
-        """Return the body bytes that came since the last call."""
-        pieces = self._pieces
-        if not pieces:
-            return b""
-        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        pieces.clear()
-        return body
 
     def release(self) -> None:
         """Let go of the parser, which refers to us: only the garbage collector could free the two."""
@@ -140,14 +108,7 @@ class Response:
             return
         self.until_close = "content-length" not in found and "transfer-encoding" not in found
 
-    def on_chunk_header(self) -> None:
-        self._at_chunk = False
-
-    def on_chunk_complete(self) -> None:
-        self._at_chunk = True
-
     def on_message_complete(self) -> None:
-        self._at_chunk = False
         if self._interim:
             self._interim = False
         elif not self.complete and not self.error:
