@@ -1,7 +1,7 @@
 """What a session takes for one event of output, in a loop of its own: memory is warm and no socket is read.
 
-And what it takes where the process slept before it: a reader of few streams is woken for nearly every event, and
-then finds its memory cold.
+And what it takes where the process slept before it: a reader of few streams is woken for nearly every event,
+and then finds its memory cold.
 
     python benchmarks/bench_event.py
 """
