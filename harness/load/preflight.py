@@ -58,7 +58,7 @@ def _try(settings: Settings, protocol: str, tell: Callable[[str], object]) -> Se
     session = open_session(settings, call, on_event=leave)
     name = f"preflight {protocol} ({call.model})"
     patience = format_duration(PATIENCE_S)
-    waiting = gevent.spawn_later(QUIET_S, tell, f"{name}: no answer yet, waiting up to {patience}")
+    waiting = gevent.spawn_later(QUIET_S, tell, f"{name}: no event yet, waiting up to {patience}")
     try:
         perform(transport, call, 1, session)
     finally:
@@ -104,7 +104,7 @@ def _doubt(session: Session) -> str | None:
             return None
         case "stalled":
             stall = session.stalls.hard
-            return f"no answer within {format_duration(PATIENCE_S if stall is None else stall.limit_s)}"
+            return f"no event within {format_duration(PATIENCE_S if stall is None else stall.limit_s)}"
         case "http_error":
             return f"HTTP {session.status}{f' ({words})' if words else ''}"
         case outcome:

@@ -124,9 +124,9 @@ class JudgedStream(OpenStream):
         gaps.append(lot[0] - last)
         gaps.extend(map(sub, islice(lot, 1, None), lot))
         self._last_exact = lot[-1]
+        lot.clear()  # before anybody hears of it, who may ask again
         if len(gaps) - self._flushed >= GAPS_PER_FLUSH:
             self._flush_gaps()
-        lot.clear()
 
     def _output(self, t: float, *, exact: bool) -> None:
         """Count one piece of output; its gap counts only between two moments that are exact."""

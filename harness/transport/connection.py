@@ -72,17 +72,13 @@ class Connection:
         self.t = self._empty_at = monotonic()
         self._drained = True
         self.lag_s = -1.0
-        self._reader.priority = _FIRST  # type: ignore[attr-defined] # gevent's stubs leave it out
-        self._reader.start(on_readable)
+        self._listen(self._reader, on_readable, _FIRST)
 
-    def calm(self) -> None:
+    def calm(self, on_readable: Callable[[], None]) -> None:
         """Be read in turn with the others from now on."""
-        reader = self._reader
-        if reader is not None:
-            on_readable = reader.callback  # type: ignore[attr-defined]
-            reader.stop()
-            reader.priority = _ORDINARY  # type: ignore[attr-defined]
-            reader.start(on_readable)
+        if self._reader is not None:
+            self._reader.stop()  # the priority of a watcher that runs cannot be changed
+            self._listen(self._reader, on_readable, _ORDINARY)
 
     def rest(self) -> None:
         """Stop calling back; the connection stays open."""
@@ -157,6 +153,11 @@ class Connection:
         self._stop_writing()
         self._unsent = memoryview(b"")
         self._sock.close()
+
+    @staticmethod
+    def _listen(reader: _IoWatcher, on_readable: Callable[[], None], priority: int) -> None:
+        reader.priority = priority  # type: ignore[attr-defined] # gevent's stubs leave it out
+        reader.start(on_readable)
 
     def _ended(self, fault: str) -> bytes:
         self.t = self.earliest = monotonic()

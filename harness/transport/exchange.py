@@ -130,7 +130,7 @@ class Exchange:
             self._watchdog.look()
             if not self._calm and not session.waiting:
                 self._calm = True
-                connection.calm()
+                connection.calm(self._readable)
 
     def _push_headers(self, t: float) -> None:
         headers = self.response.headers()

@@ -28,7 +28,6 @@ _SKEW_S = 50e-6
 # steps too small to tell; a larger change is a step.
 _STEP_S = 1e-3
 _LEAK = 0.01
-_LEAK_FROM_S = 2e-6  # what the two looks take
 
 # The unpatched class: its methods never wait, whether or not gevent has patched the standard library.
 raw_socket: type[socket.socket] = gevent.monkey.get_original("socket", "socket")
@@ -95,18 +94,18 @@ class StampClock:
         drift = self.realtime() - now - self._offset
         if drift < 0.0 or drift > _STEP_S:
             self._look_again(drift, now)
-        elif drift > _LEAK_FROM_S:
+        else:
             self._offset += drift * _LEAK
         if ancillary:
             seconds, nanoseconds = _TIMESPEC.unpack(ancillary[0][2])
             t: float = seconds + nanoseconds * 1e-9 - self._offset
-            if low <= t <= now:
+            if t < low:
+                if t >= low - _SKEW_S and low > self._steady_since:
+                    return low
+            elif t <= now:
                 if t > self._steady_since:
                     return t
-            elif low - _SKEW_S <= t < low:
-                if low > self._steady_since:
-                    return low
-            elif now < t <= now + _SKEW_S and now > self._steady_since:
+            elif t <= now + _SKEW_S and now > self._steady_since:
                 return now
         self.unstamped += 1
         return None

@@ -47,8 +47,8 @@ def test_a_gateway_that_accepts_and_never_answers_is_not_waited_for_in_silence(s
         preflight(settings("--model", "m", host=f"http://127.0.0.1:{mute.getsockname()[1]}"), said.append)
 
     assert [
-        "preflight chat (m): no answer yet, waiting up to 300 ms",
-        "preflight chat (m): no answer within 300 ms; the load starts all the same",
+        "preflight chat (m): no event yet, waiting up to 300 ms",
+        "preflight chat (m): no event within 300 ms; the load starts all the same",
     ] == said
 
 

@@ -38,7 +38,7 @@ def test_an_answer_that_has_not_begun_is_read_before_those_that_flow(late, pairs
     for number, (connection, _) in enumerate(all_of_them):
         connection.open_for(reader(number, connection))
         if number != late:
-            connection.calm()
+            connection.calm(reader(number, connection))
     for _, far in all_of_them:
         far.send(b"x")
     gevent.sleep(0.01)
@@ -50,8 +50,12 @@ def test_an_answer_that_has_not_begun_is_read_before_those_that_flow(late, pairs
 def test_a_calm_connection_is_read_as_before(pairs):
     connection, far = pairs()
     seen: list[bytes | None] = []
-    connection.open_for(lambda: seen.append(connection.receive()))
-    connection.calm()
+
+    def read():
+        seen.append(connection.receive())
+
+    connection.open_for(read)
+    connection.calm(read)
     for text in (b"a", b"b"):
         far.send(text)
         gevent.sleep(0.01)
@@ -63,4 +67,4 @@ def test_calm_after_close_is_nothing(pairs):
     connection, _ = pairs()
     connection.open_for(lambda: None)
     connection.close()
-    connection.calm()
+    connection.calm(lambda: None)
