@@ -14,7 +14,7 @@ def test_the_example_of_the_docs_runs(launch, gateway, records, tmp_path):
     host = gateway.url("").rstrip("/")
     process = launch(
         "-f", "agent.py", "--headless", "--host", host, "--model", "my-model", "-u", "2", "-r", "10",
-        "-t", "3s", "--only-summary", *QUIET, command=(sys.executable, "-m", "locust"),
+        "-t", "3s", "-s", "5", "--only-summary", *QUIET, command=(sys.executable, "-m", "locust"),
     )  # fmt: skip
 
     assert 0 == process.wait(), process.err
