@@ -14,12 +14,14 @@ def test_the_example_of_the_docs_runs(launch, gateway, records, tmp_path):
     host = gateway.url("").rstrip("/")
     process = launch(
         "-f", "agent.py", "--headless", "--host", host, "--model", "my-model", "-u", "2", "-r", "10",
-        "-t", "3s", "-s", "5", "--only-summary", *QUIET, command=(sys.executable, "-m", "locust"),
+        "-t", "3s", "--only-summary", *QUIET, command=(sys.executable, "-m", "locust"),
     )  # fmt: skip
 
     assert 0 == process.wait(), process.err
     assert {("agent", "my-model", "completed")} == {
-        (r["scenario"], r["model"], r["outcome"]) for r in records(tmp_path / "results")
+        (r["scenario"], r["model"], r["outcome"])
+        for r in records(tmp_path / "results")
+        if r["outcome"] != "aborted"  # the end of the run may cut one
     }
     asked = [r for r in gateway.asked() if r["path"] != "/login"]
     assert {"Bearer t-1"} == {r["headers"]["authorization"] for r in asked}
